@@ -1,0 +1,32 @@
+"""The checks, family by family, in the order they are run and listed."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from torchdoctor.checks.registry import CHECKS, Check
+
+# One line per topic file; inside a file the order of the functions counts. A cause stands before its consequences.
+TOPICS: tuple[str, ...] = (
+    "host.python",
+    "host.system",
+    "host.resources",
+    "hygiene.copies",
+    "build.presence",
+    "build.kernels",
+    "build.companions",
+    "hygiene.libraries",
+    "driver.visibility",
+    "driver.module",
+    "driver.access",
+    "driver.wsl",
+    "driver.floor",
+    "toolkit.compile",
+)
+
+
+def all_checks() -> list[Check]:
+    """Every check, in the order of the list above."""
+    for topic in TOPICS:
+        import_module(f"torchdoctor.checks.{topic}")
+    return list(CHECKS.values())

@@ -1,0 +1,72 @@
+"""The parser's frame: which commands there are, and what every command shares. Only the named one is imported."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import NoReturn
+
+from torchdoctor import __version__
+from torchdoctor.errors import UsageError
+
+COMMANDS = {
+    "check": "examine this host and judge whether the installed torch can run on it",
+    "install-cmd": "print the command that installs the right torch build, for this host or a described one",
+    "diagnose": "read pasted reports (collect_env, nvidia-smi, pip list ...) or a saved recording, and name the causes",
+    "explain": "print the page of a finding",
+}
+
+_PURPOSE = "What is on this host, can the installed torch run on it, and which exact command would."
+_EPILOG = """exit status: 0 nothing at or above --fail-on (default error); 1 findings at or above it, or nothing can
+be installed; 2 usage; 3 unknown: nothing could be recognised, a check crashed, a needed fact is unknown; 130 Ctrl-C"""
+
+_INTERRUPTED = 130
+_USAGE = 2
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose errors are one line: what was seen, and what to type."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print the one line and leave with the usage status."""
+        raise UsageError(f"{self.prog}: {message} (see: {self.prog} --help)")
+
+
+def build_parser(argv: Sequence[str]) -> Parser:
+    """Build the parser; only the command named in ``argv`` gets its arguments."""
+    parser = Parser(prog="torchdoctor", description=_PURPOSE, epilog=_EPILOG, allow_abbrev=False)
+    parser.add_argument("--version", "-V", action="version", version=f"torchdoctor {__version__}")
+    subparsers = parser.add_subparsers(title="commands", dest="command", metavar="COMMAND", parser_class=Parser)
+    for name, summary in COMMANDS.items():
+        sub = subparsers.add_parser(
+            name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.", epilog=_EPILOG, allow_abbrev=False
+        )
+        if name in argv:
+            import_module(_module(name)).arguments(sub)
+    return parser
+
+
+def _module(command: str) -> str:
+    return f"torchdoctor.commands.{command.replace('-', '_')}"
+
+
+def run(argv: Sequence[str]) -> int:
+    """Parse and run; every expected trouble is one line on stderr and a documented exit status."""
+    try:
+        parser = build_parser(argv)
+        options = parser.parse_args(argv)
+        if options.command is None:
+            parser.print_help()
+            return 0
+        return int(import_module(_module(options.command)).run(options))
+    except UsageError as error:
+        print(str(error), file=sys.stderr)
+        return _USAGE
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return _INTERRUPTED
+    except BrokenPipeError:
+        sys.stdout = None  # the reader went away: nothing is lost, and the interpreter must not complain at exit
+        return 0

@@ -1,0 +1,58 @@
+"""Many described hosts, one JSON object a line in, one a line out; one bad line never stops the rest."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from torchdoctor.prescribe.choose import choose
+from torchdoctor.prescribe.conditions import Wish
+from torchdoctor.prescribe.described import DescriptionError, describe
+from torchdoctor.prescribe.install import Writing, install_of
+from torchdoctor.tables import Tables
+
+_MAX_LINE = 100_000
+
+
+def answer_lines(lines: Iterable[str], wish: Wish, writing: Writing, tables: Tables) -> Iterator[str]:
+    """Yield one JSON line per non-empty input line, in order."""
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            yield json.dumps(_answer(line, number, wish, writing, tables), ensure_ascii=False)
+
+
+def _answer(line: str, number: int, wish: Wish, writing: Writing, tables: Tables) -> dict[str, Any]:
+    try:
+        given = json.loads(line) if len(line) <= _MAX_LINE else None
+    except (ValueError, RecursionError) as error:
+        return _error(None, f"line {number} is not JSON: {str(error)[:100]}")
+    if not isinstance(given, dict):
+        return _error(None, f"line {number} is not a JSON object")
+    try:
+        host = describe(given, tables)
+    except DescriptionError as error:
+        return _error(given.get("id"), f"line {number}: {error}")
+    choice = choose(host, wish, tables)
+    if not choice.runs:
+        reason = "; ".join(str(text) for text in (choice.refusal, choice.change) if text)
+        return {"id": given.get("id"), "torch": None, "build": None, "commands": [], "reason": reason}
+    install = install_of(choice, wish, _for_host(writing, given), tables, explain=False)
+    return {
+        "id": given.get("id"),
+        "torch": install.torch,
+        "build": install.build,
+        "commands": list(install.commands),
+        "reason": "; ".join(map(str, install.why)),
+    }
+
+
+def _for_host(writing: Writing, given: dict[str, Any]) -> Writing:
+    """The shell asked for, else the usual one of the described system."""
+    shell = writing.shell or ("powershell" if given.get("os") == "windows" else "posix")
+    return replace(writing, shell=shell)
+
+
+def _error(id_: object, message: str) -> dict[str, Any]:
+    return {"id": id_, "torch": None, "build": None, "commands": [], "reason": message, "error": message}

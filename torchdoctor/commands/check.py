@@ -1,0 +1,41 @@
+"""``torchdoctor check``: examine this host, or any place where ``--python`` starts a Python."""
+
+from __future__ import annotations
+
+import argparse
+
+from torchdoctor.commands.common import (
+    add_live_options,
+    add_output_options,
+    add_writing_options,
+    deliver,
+    open_tables,
+    parse_formats,
+    save_recording,
+)
+from torchdoctor.commands.here import record_here, writing_of
+from torchdoctor.facts import Request
+from torchdoctor.pipeline import examine
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("--static", action="store_true", help="only what can be told without importing torch")
+    parser.add_argument("--require-gpu", action="store_true", help="a host whose torch cannot use a GPU is an error")
+    parser.add_argument(
+        "--record", metavar="FILE", help="save the (redacted) recording; diagnose FILE gives the same report elsewhere"
+    )
+    add_live_options(parser)
+    add_writing_options(parser)
+    add_output_options(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Record, examine, deliver."""
+    parse_formats(options.format)
+    tables = open_tables(options.tables)
+    recording = record_here(options)
+    if options.record:
+        save_recording(recording, options.record)
+    report = examine(recording, tables, Request(require_gpu=options.require_gpu), writing_of(options))
+    return deliver(report, options)

@@ -1,0 +1,130 @@
+"""Options and steps that every command shares."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from torchdoctor.errors import UsageError
+from torchdoctor.prescribe.shells import SHELLS
+from torchdoctor.recording import Recording
+from torchdoctor.render import json_v1, text
+from torchdoctor.render.output import save, show, write
+from torchdoctor.report import Report, exit_status
+from torchdoctor.tables import Tables
+
+FORMATS = ("text", "json")
+TOOLS = ("auto", "pip", "uv")
+
+
+def add_output_options(parser: argparse.ArgumentParser) -> None:
+    """Options about what is printed and what makes the exit status 1."""
+    group = parser.add_argument_group("output")
+    group.add_argument(
+        "--format",
+        action="append",
+        metavar="FORMAT[=FILE]",
+        help=f"{' or '.join(FORMATS)}, to stdout or a file; repeatable",
+    )
+    group.add_argument(
+        "--fail-on",
+        choices=("error", "warning", "info", "never"),
+        default="error",
+        help="severity from which the exit status is 1 (default: error)",
+    )
+    group.add_argument(
+        "-v", "--verbose", action="store_true", help="also every check and every fact with where it was read"
+    )
+    group.add_argument("-q", "--quiet", action="store_true", help="the verdict alone")
+    group.add_argument("--plain", action="store_true", help="no colour")
+    group.add_argument("--tables", metavar="DIR", help="use the compatibility tables in this folder")
+
+
+def add_live_options(parser: argparse.ArgumentParser) -> None:
+    """Options about the host that is asked."""
+    group = parser.add_argument_group("this host")
+    group.add_argument(
+        "--python",
+        metavar="PATH|COMMAND",
+        help='the Python to examine, or a command that starts one ("docker exec web python")',
+    )
+    group.add_argument(
+        "--timeout", type=_seconds, metavar="SECONDS", help="deadline of one probe (default: 30; nvidia-smi 10)"
+    )
+
+
+def add_writing_options(parser: argparse.ArgumentParser) -> None:
+    """Options about how the install command is written."""
+    group = parser.add_argument_group("install command")
+    group.add_argument(
+        "--tool",
+        choices=TOOLS,
+        default="auto",
+        help="who installs (default: auto: pip, or uv where the environment has no pip)",
+    )
+    group.add_argument("--shell", choices=SHELLS, help="whose quoting (default: posix, powershell on Windows)")
+
+
+def _seconds(text_: str) -> float:
+    try:
+        seconds = float(text_)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds <= 86400:  # noqa: PLR2004 - a day
+        raise argparse.ArgumentTypeError(f"{text_!r} is not a number of seconds above 0")
+    return seconds
+
+
+def open_tables(folder: str | None) -> Tables:
+    """Open the compatibility tables, the product's own or those of a folder."""
+    if folder is not None and not Path(folder).is_dir():
+        raise UsageError(f"--tables {folder}: no such folder")
+    return Tables(Path(folder)) if folder is not None else Tables()
+
+
+def parse_formats(values: list[str] | None) -> list[tuple[str, str | None]]:
+    """Return (format, file or None for stdout) pairs; text to stdout when none was asked for."""
+    pairs: list[tuple[str, str | None]] = []
+    for value in values or ["text"]:
+        name, _, path = value.partition("=")
+        if name not in FORMATS:
+            raise UsageError(f"--format {name}: not a format (choose from: {', '.join(FORMATS)})")
+        pairs.append((name, path or None))
+    if sum(path is None for _, path in pairs) > 1:
+        raise UsageError("two formats for stdout: give one of them a file, as --format json=FILE")
+    return pairs
+
+
+def deliver(report: Report, options: argparse.Namespace) -> int:
+    """Write the report in every format asked for and return the exit status."""
+    verbosity = -1 if options.quiet else int(options.verbose)
+    for name, path in parse_formats(options.format):
+        if name == "json":
+            put(json_v1.render(report), path)
+        elif path is None:
+            show(text.render(report, verbosity, options.fail_on), plain=options.plain)
+        else:
+            put("".join(f"{line.text}\n" for line in text.render(report, verbosity, options.fail_on)), path)
+    return exit_status(report, options.fail_on)
+
+
+def put(content: str, path: str | None) -> None:
+    """Write to stdout, or to a file in one step."""
+    if path is None:
+        write(content)
+        return
+    try:
+        save(content, path)
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def save_recording(recording: Recording, path: str) -> None:
+    """Save a recording, as ``check --record`` does."""
+    put(recording.to_json() + "\n", path)
+
+
+def note(line: str) -> None:
+    """Say something beside the answer: on stderr."""
+    print(line, file=sys.stderr)

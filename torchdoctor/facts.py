@@ -1,0 +1,292 @@
+"""The facts every check reads: what is on a host, whether it was asked live or pasted by a stranger.
+
+A fact is a value, or ``None`` (looked: there is none), or ``Unknown`` (not in this recording). The dotted path of a
+fact (``driver.version``, ``gpus[].compute_capability``) is its name in reports, policies and error tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from torchdoctor.values import Build, CudaVersion, DriverVersion, GfxId, GpuArch, Libc, PythonTag, Version
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A fact that this recording does not hold; ``what`` names it for people."""
+
+    what: str
+
+    def __bool__(self) -> bool:
+        """Unknown is neither true nor false: asking is a mistake in a rule."""
+        raise TypeError(f"asked whether an unknown fact is true: {self.what}")
+
+
+class NotKnownError(Exception):
+    """A check asked for a fact that is not in this recording; the runner turns it into a skip."""
+
+
+class NotThereError(Exception):
+    """A check asked for something this host does not have; the runner counts the check as passed."""
+
+
+def known(fact: T | None | Unknown) -> T | None:
+    """Return the value, or None when it was looked for and is absent; skip the check when it is unknown."""
+    if isinstance(fact, Unknown):
+        raise NotKnownError(fact.what)
+    return fact
+
+
+def need(fact: T | None | Unknown) -> T:
+    """Return the value; skip the check when it is unknown, end it as passed when there is none."""
+    value = known(fact)
+    if value is None:
+        raise NotThereError
+    return value
+
+
+def value_or(fact: T | None | Unknown, default: T) -> T:
+    """Return the value, or ``default`` when it is absent or unknown: for words, never for a verdict."""
+    return default if fact is None or isinstance(fact, Unknown) else fact
+
+
+def is_known(fact: object) -> bool:
+    """Whether the recording says anything about this fact, absence included."""
+    return not isinstance(fact, Unknown)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Os:
+    """The operating system of the examined host."""
+
+    name: str | None | Unknown = Unknown("operating system")  # linux, windows, macos
+    version: str | None | Unknown = Unknown("operating system version")  # 22.04, 14.5, 10.0.22631
+    distribution: str | None | Unknown = Unknown("operating system release name")  # Ubuntu 22.04.4 LTS
+    kernel: str | None | Unknown = Unknown("kernel release")
+    machine: str | None | Unknown = Unknown("machine architecture")  # x86_64, aarch64, arm64 (values.canonical_machine)
+    libc: Libc | None | Unknown = Unknown("C library")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """What kind of place the host is: these decide who can fix a fault and how."""
+
+    container: str | None | Unknown = Unknown("container kind")  # docker, podman, kubernetes, apptainer, lxc, container
+    image_build: bool | None | Unknown = Unknown("image build state")
+    wsl: int | None | Unknown = Unknown("WSL version")  # 1 or 2
+    jetpack: str | None | Unknown = Unknown("JetPack version")  # 6.2; None on anything but a Jetson
+    l4t: str | None | Unknown = Unknown("Jetson Linux release")  # 36.4.3
+    virtual_machine: str | None | Unknown = Unknown("hypervisor")
+    scheduler: str | None | Unknown = Unknown("job scheduler")  # slurm, pbs, lsf: inside a job or on a node of one
+    sandbox: str | None | Unknown = Unknown("sandbox")  # flatpak, snap, seatbelt
+    rosetta: bool | None | Unknown = Unknown("Rosetta translation")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cpu:
+    """The processor."""
+
+    model: str | None | Unknown = Unknown("CPU model")
+    flags: frozenset[str] | None | Unknown = Unknown("CPU instruction sets")
+    count: int | None | Unknown = Unknown("CPU count")  # usable by this process
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """Host memory, in bytes."""
+
+    total: int | None | Unknown = Unknown("host memory")
+    available: int | None | Unknown = Unknown("free host memory")
+    limit: int | None | Unknown = Unknown("cgroup memory limit")
+    shm: int | None | Unknown = Unknown("size of /dev/shm")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Python:
+    """The examined interpreter."""
+
+    version: Version | None | Unknown = Unknown("Python version")  # 3.12.3
+    tag: PythonTag | None | Unknown = Unknown("Python ABI")  # 3.12, 3.13t
+    implementation: str | None | Unknown = Unknown("Python implementation")  # cpython, pypy
+    bits: int | None | Unknown = Unknown("Python word size")  # 64 or 32
+    machine: str | None | Unknown = Unknown("architecture of the interpreter")
+    executable: str | None | Unknown = Unknown("path of the interpreter")
+    command: str | None | Unknown = Unknown("command that starts the interpreter")  # what --python was given
+    environment: str | None | Unknown = Unknown("kind of environment")  # venv, conda, conda-base, system
+    externally_managed: bool | None | Unknown = Unknown("externally-managed mark")
+    has_pip: bool | None | Unknown = Unknown("presence of pip")
+    chosen_because: str | None | Unknown = Unknown("reason for choosing the interpreter")
+    other: str | None | Unknown = Unknown("list of other interpreters")
+    prefix_length: int | None | Unknown = Unknown("length of the site-packages path")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Torch:
+    """The installed torch, read without importing it. ``installed`` False: looked, and there is none."""
+
+    installed: bool | None | Unknown = Unknown("presence of torch")
+    version: str | None | Unknown = Unknown("torch version")  # public part: 2.14.1, 2.10.0a0+... stays in `full`
+    full: str | None | Unknown = Unknown("full torch version")  # as printed: 2.14.1+cu130
+    build: Build | None | Unknown = Unknown("torch build")  # cu130, cpu, rocm7.2, xpu, mps
+    cuda: CudaVersion | None | Unknown = Unknown("CUDA version of the torch build")
+    hip: str | None | Unknown = Unknown("HIP version of the torch build")
+    arch_list: tuple[str, ...] | None | Unknown = Unknown("architectures of the torch build")  # sm_75 ... compute_120
+    owner: str | None | Unknown = Unknown("installer of torch")  # pip, uv, conda, poetry ...
+    origin: str | None | Unknown = Unknown("origin of the torch wheel")  # pypi, pytorch, nvidia, jetson, source
+    locations: tuple[str, ...] | None | Unknown = Unknown("place of torch")  # every copy on the path, first wins
+    shadowed_by: str | None | Unknown = Unknown("list of files that shadow torch")
+    cuda_available: bool | None | Unknown = Unknown("answer of torch.cuda.is_available()")
+    requires: tuple[str, ...] | None | Unknown = Unknown("requirement list of torch")  # Requires-Dist lines
+    wheel_tag: str | None | Unknown = Unknown("wheel tag of torch")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Driver:
+    """The NVIDIA driver of the host. ``version`` None: looked, and no driver is loaded."""
+
+    version: DriverVersion | None | Unknown = Unknown(
+        "NVIDIA driver version"
+    )  # kernel driver; Windows number under WSL
+    source: str | None | Unknown = Unknown("where the driver version was read")  # nvml, nvidia-smi, proc, sys, pasted
+    cuda_shown: CudaVersion | None | Unknown = Unknown(
+        "CUDA version of libcuda"
+    )  # the header's; a compat library changes it
+    flavour: str | None | Unknown = Unknown("kind of kernel module")  # open, proprietary
+    module_loaded: bool | None | Unknown = Unknown("state of the nvidia module")
+    uvm_loaded: bool | None | Unknown = Unknown("state of the nvidia-uvm module")
+    module_on_disk: DriverVersion | None | Unknown = Unknown("nvidia module on disk")  # built for the running kernel
+    library_version: DriverVersion | None | Unknown = Unknown("version of the driver libraries")
+    libcuda: str | None | Unknown = Unknown("path of libcuda")
+    device_nodes: tuple[str, ...] | None | Unknown = Unknown("NVIDIA device nodes")
+    device_access: bool | None | Unknown = Unknown("access to the NVIDIA device nodes")
+    smi: str | None | Unknown = Unknown("outcome of nvidia-smi")  # an outcome of compat_tables/nvidia_smi_outcomes.csv
+    secure_boot: bool | None | Unknown = Unknown("Secure Boot")
+    kernel_log: tuple[str, ...] | None | Unknown = Unknown("kernel log lines of the GPU driver")
+    fabric: str | None | Unknown = Unknown("state of the NVSwitch fabric")  # Completed, In Progress, Not Started ...
+    linux_driver_in_wsl: bool | None | Unknown = Unknown("list of Linux driver packages inside WSL")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gpu:
+    """One GPU of the host, known by its driver, by the PCI bus, or by name alone."""
+
+    vendor: str | None | Unknown = Unknown("GPU vendor")  # nvidia, amd, intel, apple
+    name: str | None | Unknown = Unknown("GPU name")
+    compute_capability: GpuArch | None | Unknown = Unknown("compute capability")
+    gfx: GfxId | None | Unknown = Unknown("gfx id")
+    pci_id: str | None | Unknown = Unknown("PCI device id")  # four hex digits, upper case: 2684
+    pci_address: str | None | Unknown = Unknown("PCI address")  # 0000:01:00.0
+    memory: int | None | Unknown = Unknown("GPU memory")  # bytes
+    kernel_driver: str | None | Unknown = Unknown("kernel driver bound to the GPU")  # nvidia, nouveau, vfio-pci, amdgpu
+    driver_sees: bool | None | Unknown = Unknown("driver's view of this GPU")
+    mig: str | None | Unknown = Unknown("MIG mode")  # enabled, disabled, enabled-without-instance
+    sick: str | None | Unknown = Unknown("health of the GPU")  # ERR!, lost, requires reset; None = healthy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Toolkit:
+    """One CUDA toolkit found on the host."""
+
+    cuda: CudaVersion
+    path: str
+    has_nvcc: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tools:
+    """What is needed only to compile: CUDA toolkits and host compilers."""
+
+    nvcc: CudaVersion | None | Unknown = Unknown("nvcc")  # the nvcc that wins
+    nvcc_path: str | None | Unknown = Unknown("path of nvcc")
+    toolkits: tuple[Toolkit, ...] | None | Unknown = Unknown("CUDA toolkits")
+    gcc: Version | None | Unknown = Unknown("gcc version")
+    clang: Version | None | Unknown = Unknown("clang version")
+    msvc: int | None | Unknown = Unknown("MSVC version")  # the number behind _MSC_VER: 1942
+    python_headers: bool | None | Unknown = Unknown("Python headers")
+    compiling: bool | None | Unknown = Unknown("need to compile an extension")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Package:
+    """One installed distribution."""
+
+    name: str  # normalised: lower case, hyphens
+    version: str
+    owner: str | None | Unknown = Unknown("installer of the package")  # pip, conda, uv
+    build: str | None | Unknown = Unknown("build string of the package")  # conda's
+    location: str | None | Unknown = Unknown("place of the package")
+    requires: tuple[str, ...] | None | Unknown = Unknown(
+        "requirement list of the package"
+    )  # Requires-Dist lines, when read
+
+
+@dataclass(frozen=True, slots=True)
+class Packages:
+    """Installed distributions; ``complete`` when the list names all of them."""
+
+    items: tuple[Package, ...] = ()
+    complete: bool = False
+
+    def find(self, name: str) -> Package | None | Unknown:
+        """Return the first package of that name; None only when the list is complete."""
+        for item in self.items:
+            if item.name == name:
+                return item
+        return None if self.complete else Unknown(f"presence of {name}")
+
+
+@dataclass(frozen=True, slots=True)
+class Variables:
+    """Environment variables of the allow-list; ``complete`` when a missing name means the variable is not set."""
+
+    values: Mapping[str, str] = field(default_factory=dict)
+    complete: bool = False
+
+    def get(self, name: str) -> str | None | Unknown:
+        """Return the value; None only when the environment itself was read."""
+        if name in self.values:
+            return self.values[name]
+        return None if self.complete else Unknown(f"environment variable {name}")
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A line of a pasted log, kept for the error catalogue: text after normalisation, file and line number."""
+
+    text: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What the user wants of this host: intent, not a fact of it."""
+
+    require_gpu: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """Everything a check may know. ``sources`` maps a dotted path to where its value was read."""
+
+    os: Os = Os()
+    place: Place = Place()
+    cpu: Cpu = Cpu()
+    memory: Memory = Memory()
+    python: Python = Python()
+    torch: Torch = Torch()
+    driver: Driver = Driver()
+    tools: Tools = Tools()
+    gpus: tuple[Gpu, ...] | None | Unknown = Unknown("GPUs of the host")  # () = looked, none
+    packages: Packages = Packages()
+    env: Variables = Variables()
+    messages: tuple[Message, ...] = ()
+    request: Request = Request()
+    sources: Mapping[str, str] = field(default_factory=dict)
+
+    def source(self, path: str) -> str:
+        """Where the fact of this dotted path was read, or an empty string."""
+        return self.sources.get(path, "")

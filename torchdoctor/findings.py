@@ -1,0 +1,89 @@
+"""What a check says: findings made of constant templates and named values, never of printed text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+Severity = Literal["error", "warning", "info"]
+Confidence = Literal["certain", "likely", "possible"]
+Fixer = Literal["user", "admin", "provider"]
+Risk = Literal["safe", "changes-system"]
+
+SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
+
+
+class Text:
+    """A constant template and its named values; filled only when rendered, so that it can be translated."""
+
+    __slots__ = ("template", "values")
+
+    def __init__(self, template: str, /, **values: object) -> None:
+        self.template = template
+        self.values: Mapping[str, str] = {name: str(value) for name, value in values.items()}
+
+    def __str__(self) -> str:
+        return self.template.format_map(self.values)
+
+    def __repr__(self) -> str:
+        return f"Text({self.template!r}, {self.values!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Text) and (self.template, self.values) == (other.template, other.values)
+
+    def __hash__(self) -> int:
+        return hash((self.template, tuple(sorted(self.values.items()))))
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One fact a finding rests on: its dotted path, the value seen, and where it was read."""
+
+    fact: str
+    value: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """What to do. ``commands`` are data, one a line; ``installs`` asks for the prescribed install command instead."""
+
+    text: Text
+    commands: tuple[str, ...] = ()
+    risk: Risk = "safe"
+    installs: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The table row a finding rests on."""
+
+    table: str
+    key: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One fault or remark. A check leaves ``id`` empty and, unless it raises or lowers it, ``severity`` None."""
+
+    summary: Text
+    why: Text
+    evidence: tuple[Evidence, ...] = ()
+    remedies: tuple[Remedy, ...] = ()
+    fixable_by: Fixer = "user"
+    confidence: Confidence = "certain"
+    severity: Severity | None = None
+    row: Row | None = None
+    id: str = ""
+    explained_by: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one check: passed, found, skipped or crashed, and why."""
+
+    id: str
+    outcome: Literal["passed", "found", "skipped", "crashed"]
+    reason: str = ""

@@ -1,0 +1,37 @@
+"""The whole flow, top to bottom: recording -> facts -> findings -> prescription -> report. Rendering comes after."""
+
+from __future__ import annotations
+
+from torchdoctor.facts import Facts, Request
+from torchdoctor.prescribe.install import Writing
+from torchdoctor.prescribe.prescribe import prescribe, with_commands
+from torchdoctor.readers.assemble import assemble
+from torchdoctor.readers.derive import derive
+from torchdoctor.readers.live import read_live
+from torchdoctor.readers.pasted import read_pasted
+from torchdoctor.recording import Recording
+from torchdoctor.report import Report
+from torchdoctor.run_checks import run_checks
+from torchdoctor.tables import Tables
+
+
+def facts_of(recording: Recording, tables: Tables, request: Request) -> Facts:
+    """Read a recording, live or pasted: what its texts and answers say, then what follows from the tables."""
+    statements = [*read_live(recording, tables), *read_pasted(recording, tables)]
+    return derive(assemble(statements, request), tables)
+
+
+def examine(recording: Recording, tables: Tables, request: Request, writing: Writing) -> Report:
+    """Turn a recording into a report. Pure: the same recording gives the same report, byte for byte."""
+    facts = facts_of(recording, tables, request)
+    findings, outcomes = run_checks(facts, tables)
+    prescription = prescribe(facts, findings, writing, tables)
+    return Report(
+        facts=facts,
+        findings=with_commands(findings, prescription),
+        outcomes=tuple(outcomes),
+        tables_date=tables.date,
+        install=prescription.install,
+        no_install=prescription.refusal,
+        change=prescription.change,
+    )

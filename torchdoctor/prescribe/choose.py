@@ -1,0 +1,236 @@
+"""Choose the build: hard conditions decide what runs, then a fixed order decides which of those is best."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+from torchdoctor.facts import Unknown
+from torchdoctor.findings import Text
+from torchdoctor.prescribe.conditions import Judge, Obstacle, Wish
+from torchdoctor.prescribe.drivers import driver_window, newest_driver
+from torchdoctor.prescribe.host import GpuTarget, Host
+from torchdoctor.prescribe.jetson import JetsonRoute, jetson_route
+from torchdoctor.prescribe.refuse import refuse
+from torchdoctor.tables import Tables
+from torchdoctor.tables.torch_builds import TorchBuild
+from torchdoctor.values import DriverVersion, GpuArch
+
+
+@dataclass(frozen=True, slots=True)
+class Upgrade:
+    """The build that a newer driver would allow, and the oldest driver that does."""
+
+    min_driver: str
+    row: TorchBuild
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """The solver's answer: a row (or a Jetson's own index), or the one condition in the way."""
+
+    host: Host
+    backend: str
+    row: TorchBuild | None = None
+    jetson: JetsonRoute | None = None
+    refusal: Text | None = None
+    change: Text | None = None
+    why: tuple[Text, ...] = ()
+    hidden: tuple[GpuTarget, ...] = ()
+    visible: tuple[int, ...] = ()
+
+    @property
+    def runs(self) -> bool:
+        """Whether there is anything to install."""
+        return self.row is not None or self.jetson is not None
+
+
+BACKENDS = ("auto", "cuda", "cpu", "rocm", "xpu", "mps")
+
+
+def choose(host: Host, wish: Wish, tables: Tables) -> Choice:
+    """Return the best build for the host, or a refusal that names the single condition in the way."""
+    asked = _missing_fact(host)
+    if asked:
+        return Choice(host=host, backend=wish.backend, refusal=asked)
+    gpus, backend = _gpus_to_serve(host, wish)
+    if backend == "cuda" and wish.backend in {"auto", "cuda"}:
+        route = jetson_route(host, gpus, tables)
+        if isinstance(route, Text):
+            return Choice(host=host, backend=backend, refusal=route)
+        if isinstance(route, JetsonRoute) and route.index_path:
+            return Choice(host=host, backend=backend, jetson=route, why=(route.why,))
+        host = replace(host, driver=host.driver if route is None else route.driver)
+        judge = Judge(host, wish, tables, gpus, route.cuda if route else None)
+    else:
+        judge = Judge(host, wish, tables, gpus)
+    return _serve(judge, backend)
+
+
+def _missing_fact(host: Host) -> Text | None:
+    """The fact without which nothing can be said, and the option that gives it."""
+    for fact, option in ((host.os, "--os"), (host.machine, "--machine")):
+        if isinstance(fact, Unknown):
+            return Text("the {what} is unknown: add {option}", what=fact.what, option=option)
+    return None
+
+
+def _gpus_to_serve(host: Host, wish: Wish) -> tuple[tuple[GpuTarget, ...], str]:
+    """Return the GPUs that the build must serve and the backend that serves them."""
+    gpus = () if isinstance(host.gpus, Unknown) else host.gpus
+    nvidia = tuple(gpu for gpu in gpus if gpu.vendor == "nvidia")
+    amd = tuple(gpu for gpu in gpus if gpu.vendor == "amd")
+    if wish.backend not in {"auto", "cuda", "rocm"} and not wish.backend.startswith(("cu", "rocm")):
+        return (), wish.backend
+    if wish.backend != "auto":
+        is_cuda = wish.backend.startswith("cu")
+        return (nvidia if is_cuda else amd), wish.backend
+    if host.os == "macos":
+        return (), "mps" if host.machine == "arm64" else "cpu"
+    if nvidia:
+        return nvidia, "cuda"
+    return (amd, "rocm") if any(gpu.target for gpu in amd) else ((), "cpu")
+
+
+def _serve(judge: Judge, backend: str) -> Choice:
+    unsure = _unsure(judge, backend)
+    if unsure:
+        return Choice(host=judge.host, backend=backend, refusal=unsure)
+    rows = rows_of(judge.tables, judge.host, backend)
+    for gpus in _subsets(judge.gpus):
+        attempt = replace(judge, gpus=gpus)
+        row = best(attempt, rows)
+        if row:
+            return _chosen(attempt, row, backend, judge.gpus)
+    refusal, change = refuse(judge, rows, backend)
+    return Choice(host=judge.host, backend=backend, refusal=refusal, change=change)
+
+
+def _unsure(judge: Judge, backend: str) -> Text | None:
+    """Why a GPU build cannot be chosen honestly from what is known, or None."""
+    host = judge.host
+    if backend in {"cpu", "mps", "xpu"} and not (backend == "cpu" and judge.wish.backend == "auto"):
+        return None
+    if isinstance(host.gpus, Unknown):
+        return Text("the GPUs of this host are unknown: add --gpu NAME, sm_XX or gfxNNNN (or --backend cpu)")
+    blank = next((gpu for gpu in judge.gpus if gpu.target is None), None)
+    if blank:
+        return Text("the compute capability of {gpu} is unknown: add --gpu sm_XX", gpu=blank.name)
+    if judge.gpus and isinstance(host.driver, Unknown) and isinstance(judge.gpus[0].target, GpuArch):
+        return Text("the NVIDIA driver version is unknown: add --driver VERSION (or --driver none)")
+    return None
+
+
+def rows_of(tables: Tables, host: Host, backend: str) -> tuple[TorchBuild, ...]:
+    """The rows of this OS and machine that belong to the backend: a family such as cuda, one variant, or all."""
+    if host.bits != 64 or host.implementation.lower() != "cpython":  # noqa: PLR2004 - the word size
+        return ()
+    rows = tables.torch_builds.for_host(str(host.os), str(host.machine))
+    return tuple(row for row in rows if backend in {row.build.backend, row.build.name, ""})
+
+
+def _subsets(gpus: tuple[GpuTarget, ...]) -> Iterator[tuple[GpuTarget, ...]]:
+    """All GPUs first; then, leaving out the oldest architecture each time, the better ones."""
+    yield gpus
+    archs = sorted({gpu.target for gpu in gpus if isinstance(gpu.target, GpuArch)})
+    for oldest_kept in archs[1:]:
+        yield tuple(gpu for gpu in gpus if isinstance(gpu.target, GpuArch) and gpu.target >= oldest_kept)
+
+
+def best(judge: Judge, rows: Iterable[TorchBuild]) -> TorchBuild | None:
+    """The preferred row among those that run: read before inferred, newest torch, native CUDA, PyPI's, newest CUDA."""
+    ordered = sorted(rows, key=_group, reverse=True)
+    for _, group in groupby(ordered, key=_group):
+        running = [row for row in group if judge.obstacle(row) is None]
+        if running:
+            return max(running, key=lambda row: (judge.is_native(row), row.on_pypi, _variant_rank(row)))
+    return None
+
+
+def _group(row: TorchBuild) -> tuple[bool, object]:
+    return (row.existence == "read", row.torch)
+
+
+def _variant_rank(row: TorchBuild) -> tuple[int, ...]:
+    digits = row.build.name.lstrip("abcdefghijklmnopqrstuvwxyz")
+    return tuple(int(part) for part in digits.split(".") if part)
+
+
+def _chosen(judge: Judge, row: TorchBuild, backend: str, all_gpus: tuple[GpuTarget, ...]) -> Choice:
+    hidden = tuple(gpu for gpu in all_gpus if gpu not in judge.gpus)
+    visible = tuple(index for index, gpu in enumerate(all_gpus) if gpu in judge.gpus) if hidden else ()
+    why = (*_reasons(judge, row, backend), *judge.assumptions(row))
+    return Choice(host=judge.host, backend=backend, row=row, why=why, hidden=hidden, visible=visible)
+
+
+def _reasons(judge: Judge, row: TorchBuild, backend: str) -> Iterator[Text]:
+    if row.cuda and judge.gpus and isinstance(judge.host.driver, DriverVersion):
+        if judge.is_native(row):
+            yield Text("driver {driver} knows CUDA {cuda}", driver=judge.host.driver, cuda=row.cuda)
+        else:
+            floor = judge.tables.cuda_drivers.floor(row.cuda, judge.host.driver_line)
+            yield Text(
+                "driver {driver} runs CUDA {cuda} by minor-version compatibility (floor {floor})",
+                driver=judge.host.driver, cuda=row.cuda, floor=floor,
+            )  # fmt: skip
+        yield Text("the build has code for {gpus}", gpus=", ".join(sorted({str(gpu) for gpu in judge.gpus})))
+    if backend == "cpu" and judge.wish.backend == "auto":
+        others = (
+            [gpu.name for gpu in judge.host.gpus if gpu.vendor != "nvidia"]
+            if not isinstance(judge.host.gpus, Unknown)
+            else []
+        )
+        yield (
+            Text("no GPU that an official build serves is known here; seen: {gpus}", gpus=", ".join(others))
+            if others
+            else Text("no GPU on this host")
+        )
+    if row.existence != "read":
+        yield Text("torch {torch} for this variant was inferred to exist, and nothing else runs here", torch=row.torch)
+
+
+def rejected(choice: Choice, wish: Wish, tables: Tables) -> Iterator[tuple[TorchBuild, Obstacle]]:
+    """Every row of the backend that was passed over for a hard condition, newest torch first."""
+    host = choice.host
+    gpus, _ = _gpus_to_serve(host, wish)
+    judge = Judge(host, wish, tables, tuple(gpu for gpu in gpus if gpu not in choice.hidden))
+    for row in rows_of(tables, host, choice.backend):
+        obstacle = judge.obstacle(row)
+        if obstacle:
+            yield row, obstacle
+
+
+def upgrade_of(choice: Choice, wish: Wish, tables: Tables) -> Upgrade | None:
+    """What the newest driver that supports these GPUs would allow beyond the choice, or None."""
+    row = choice.row
+    gpus, backend = _gpus_to_serve(choice.host, wish)
+    served = tuple(gpu for gpu in gpus if gpu not in choice.hidden)
+    newest = newest_driver(tables, served, choice.host.driver_line)
+    if row is None or row.cuda is None or newest is None or not served:
+        return None
+    judge = Judge(replace(choice.host, driver=newest), wish, tables, served)
+    better = best(judge, rows_of(tables, choice.host, backend))
+    if better is None or better.torch <= row.torch or better.existence != "read":
+        return None
+    window = driver_window(tables, better, served, choice.host.driver_line)
+    return Upgrade(str(window[0]), better) if window else None
+
+
+def installed_row(host: Host, tables: Tables) -> TorchBuild | None:
+    """The row of the installed build when every hard condition holds for it on this host, else None."""
+    if (
+        host.torch is None
+        or isinstance(host.torch, Unknown)
+        or isinstance(host.os, Unknown)
+        or isinstance(host.machine, Unknown)
+    ):
+        return None
+    public, _, label = host.torch.partition("+")
+    rows = [
+        row for row in rows_of(tables, host, "") if str(row.torch) == public
+        and (row.build.name == label or (not label and row.os == "macos"))
+    ]  # fmt: skip
+    gpus, _ = _gpus_to_serve(host, Wish(backend=rows[0].build.backend)) if rows else ((), "")
+    judge = Judge(host, Wish(allow_inferred=True), tables, gpus)
+    return next((row for row in rows if judge.obstacle(row) is None), None)

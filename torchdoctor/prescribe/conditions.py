@@ -1,0 +1,217 @@
+"""The hard conditions: why one row of torch_builds cannot run on a host, from the tables alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from torchdoctor.facts import Unknown
+from torchdoctor.findings import Text
+from torchdoctor.prescribe.host import GpuTarget, Host
+from torchdoctor.tables import Tables
+from torchdoctor.tables.torch_builds import TorchBuild
+from torchdoctor.values import CudaVersion, DriverVersion, GpuArch, PythonTag, Version
+
+if TYPE_CHECKING:
+    from packaging.specifiers import SpecifierSet
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """One hard condition that a row fails: its kind, the words, and what would satisfy it."""
+
+    kind: str  # python, libc, os, driver, branch, kernels, unsure, wish, companion
+    text: Text
+    needs: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What the user asks for beyond "what runs here"."""
+
+    backend: str = "auto"
+    torch: SpecifierSet | None = None
+    companions: tuple[str, ...] = ()
+    allow_inferred: bool = False
+
+
+@dataclass
+class Judge:
+    """Holds one host against rows; what depends on the host alone is worked out once."""
+
+    host: Host
+    wish: Wish
+    tables: Tables
+    gpus: tuple[GpuTarget, ...] = ()  # those that must be served
+    native_cuda: CudaVersion | None = None  # set for Jetsons, whose driver numbers are not desktop branches
+
+    @cached_property
+    def driver_cuda(self) -> CudaVersion | None:
+        """The driver branch's own CUDA version, never the one nvidia-smi prints; None when unknown."""
+        if self.native_cuda:
+            return self.native_cuda
+        if not isinstance(self.host.driver, DriverVersion):
+            return None
+        branch = self.tables.driver_branches.of(self.host.driver, self.host.driver_line)
+        return branch.cuda if branch else None
+
+    @cached_property
+    def pythons(self) -> tuple[PythonTag, ...]:
+        """The Python tags a wheel must exist for: the host's, or all current ones when it is unknown."""
+        if not isinstance(self.host.python, Unknown):
+            return (self.host.python,)
+        return self.tables.pythons.current()
+
+    def obstacles(self, row: TorchBuild) -> Iterator[Obstacle]:
+        """Every hard condition the row fails, cheapest first."""
+        for condition in _CONDITIONS:
+            found = condition(self, row)
+            if found:
+                yield found
+
+    def obstacle(self, row: TorchBuild) -> Obstacle | None:
+        """The first hard condition the row fails, or None: it runs here."""
+        return next(self.obstacles(row), None)
+
+    def is_native(self, row: TorchBuild) -> bool:
+        """Whether the driver's own CUDA is at least the row's, so that nothing rests on minor-version compatibility."""
+        return row.cuda is None or (self.driver_cuda is not None and self.driver_cuda >= row.cuda)
+
+    def assumptions(self, row: TorchBuild) -> Iterator[Text]:
+        """What had to be taken for granted about the host for this row, in words."""
+        if isinstance(self.host.python, Unknown):
+            first, last = self.pythons[0], self.pythons[-1]
+            yield Text(
+                "the Python version is unknown; this build has wheels for {first} to {last}", first=first, last=last
+            )
+        if row.glibc_min and isinstance(self.host.libc, Unknown):
+            yield Text("the C library is unknown; this build needs glibc {needs} or newer", needs=row.glibc_min)
+        if row.os_min and isinstance(self.host.os_version, Unknown):
+            yield Text("the macOS version is unknown; this build needs {needs} or newer", needs=self._macos_floor(row))
+        if row.cuda and self.gpus and isinstance(self.host.driver, DriverVersion) and self.driver_cuda is None:
+            yield Text(
+                "driver branch {branch} is not in the tables; it is taken to support these GPUs",
+                branch=self.host.driver.branch,
+            )
+
+    def _wished(self, row: TorchBuild) -> Obstacle | None:
+        spec = self.wish.torch
+        if spec is not None and not spec.contains(str(row.torch)):
+            return Obstacle("wish", Text("torch {torch} is not {spec}", torch=row.torch, spec=spec))
+        return None
+
+    def _python(self, row: TorchBuild) -> Obstacle | None:
+        missing = next((tag for tag in self.pythons if tag not in row.pythons), None)
+        if missing is None:
+            return None
+        if not row.pythons:
+            return Obstacle("unsure", Text("its Python versions are not known"))
+        text = Text("no wheel for Python {python} (it has {tags})", python=missing, tags=_span(row.pythons))
+        return Obstacle("python", text, str(row.pythons[0] if missing < row.pythons[0] else row.pythons[-1]))
+
+    def _libc(self, row: TorchBuild) -> Obstacle | None:
+        libc, needs = self.host.libc, row.glibc_min
+        if needs is None or libc is None:
+            return None
+        if isinstance(libc, Unknown):
+            return None
+        if libc.kind == "glibc" and (libc.version is None or libc.version >= needs):
+            return None
+        return Obstacle(
+            "libc", Text("needs glibc {needs} or newer, this host has {libc}", needs=needs, libc=libc), str(needs)
+        )
+
+    def _os(self, row: TorchBuild) -> Obstacle | None:
+        needs, version = self._macos_floor(row), self.host.os_version
+        if needs is None or version is None or isinstance(version, Unknown) or version >= needs:
+            return None
+        text = Text("needs macOS {needs} or newer, this host has {version}", needs=needs, version=version)
+        return Obstacle("os", text, str(needs))
+
+    def _macos_floor(self, row: TorchBuild) -> Version | None:
+        if row.os_min is None:
+            return None
+        return max(row.os_min_exceptions.get(tag, row.os_min) for tag in self.pythons)
+
+    def _sure(self, row: TorchBuild) -> Obstacle | None:
+        if not row.emit:
+            return Obstacle("unpublished", Text("its publication is not confirmed"))
+        if self.wish.allow_inferred:
+            return None
+        if not row.advertised:
+            return Obstacle("unsure", Text("it is not advertised"))
+        if row.code_confidence in {"inferred", "unknown"}:
+            return Obstacle("unsure", Text("its list of architectures is {confidence}", confidence=row.code_confidence))
+        return None
+
+    def _driver(self, row: TorchBuild) -> Obstacle | None:
+        if row.cuda is None or not self.gpus:
+            return None
+        floor = self.tables.cuda_drivers.floor(row.cuda, self.host.driver_line)
+        if floor is None:
+            return Obstacle("driver", Text("the driver floor of CUDA {cuda} is not in the tables", cuda=row.cuda))
+        if not isinstance(self.host.driver, DriverVersion):
+            return Obstacle(
+                "driver", Text("needs an NVIDIA driver from {floor}, this host has none", floor=floor), str(floor)
+            )
+        if self.host.driver >= floor:
+            return None
+        text = Text("needs driver {floor} or newer, this host has {driver}", floor=floor, driver=self.host.driver)
+        return Obstacle("driver", text, str(floor))
+
+    @cached_property
+    def _dropped(self) -> Obstacle | None:
+        if self.native_cuda or not isinstance(self.host.driver, DriverVersion):
+            return None
+        branch = self.tables.driver_branches.of(self.host.driver, self.host.driver_line)
+        if branch is None:
+            return None
+        lost = [gpu for gpu in self.gpus if isinstance(gpu.target, GpuArch) and not branch.supports(gpu.target)]
+        if not lost:
+            return None
+        return Obstacle(
+            "branch", Text("driver branch {branch} does not support {gpu}", branch=branch.branch, gpu=lost[0])
+        )
+
+    def _branch(self, row: TorchBuild) -> Obstacle | None:
+        return self._dropped if row.cuda is not None and self.gpus else None
+
+    def _kernels(self, row: TorchBuild) -> Obstacle | None:
+        if row.build.backend not in {"cuda", "rocm"}:
+            return None
+        unserved = next((gpu for gpu in self.gpus if not self.serves(row, gpu)), None)
+        return None if unserved is None else Obstacle("kernels", Text("no code for {gpu}", gpu=unserved))
+
+    def serves(self, row: TorchBuild, gpu: GpuTarget) -> bool:
+        """Whether the row holds code this GPU runs."""
+        if isinstance(gpu.target, GpuArch):
+            return bool(self.tables.coverage.serves(row.code, row.ptx, gpu.target, row.cuda, self.driver_cuda))
+        return gpu.target in row.gfx and gpu.target not in row.gfx_broken
+
+    def _companions(self, row: TorchBuild) -> Obstacle | None:
+        for name in self.wish.companions:
+            if self.tables.companions.best(name, row.torch, row.cuda) is None:
+                return Obstacle(
+                    "companion",
+                    Text("no {name} exists for torch {torch} {build}", name=name, torch=row.torch, build=row.build),
+                )
+        return None
+
+
+def _span(tags: tuple[PythonTag, ...]) -> str:
+    return str(tags[0]) if len(tags) == 1 else f"{tags[0]} to {tags[-1]}"
+
+
+_CONDITIONS: tuple[Callable[[Judge, TorchBuild], Obstacle | None], ...] = (
+    Judge._wished,  # noqa: SLF001 - the list belongs to the class; it stands below because methods must exist first
+    Judge._python,  # noqa: SLF001 - as above
+    Judge._sure,  # noqa: SLF001 - as above
+    Judge._libc,  # noqa: SLF001 - as above
+    Judge._os,  # noqa: SLF001 - as above
+    Judge._driver,  # noqa: SLF001 - as above
+    Judge._branch,  # noqa: SLF001 - as above
+    Judge._kernels,  # noqa: SLF001 - as above
+    Judge._companions,  # noqa: SLF001 - as above
+)

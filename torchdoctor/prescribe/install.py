@@ -1,0 +1,86 @@
+"""The install object of a report: the choice, the commands, the reasons, and what was rejected."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from torchdoctor.findings import Text
+from torchdoctor.prescribe import pip, uv_pip
+from torchdoctor.prescribe.choose import Choice, Upgrade, rejected, upgrade_of
+from torchdoctor.prescribe.conditions import Wish
+from torchdoctor.prescribe.plan import installed_is, plan_of
+from torchdoctor.tables import Tables
+
+WRITERS = {"pip": pip.write, "uv": uv_pip.write}
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """A build passed over, and the hard condition it fails."""
+
+    torch: str
+    build: str
+    reason: Text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Install:
+    """What to install. ``needed`` is false where the installed build is right already."""
+
+    needed: bool
+    torch: str | None
+    build: str | None
+    index_url: str
+    commands: tuple[str, ...]
+    why: tuple[Text, ...]
+    rejected: tuple[Rejected, ...] = ()
+    upgrade: Upgrade | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Writing:
+    """How the command is to be written: for which tool, shell and interpreter."""
+
+    python: Sequence[str] = ("python",)
+    tool: str = "pip"
+    shell: str = "posix"
+    index_base: str = ""
+    companions: tuple[str, ...] = ()
+
+
+def install_of(choice: Choice, wish: Wish, writing: Writing, tables: Tables, *, explain: bool = True) -> Install:
+    """Return the install object for a choice that runs; ``explain`` adds rejections and what a newer driver brings."""
+    companions = tuple(dict.fromkeys((*writing.companions, *choice.host.companions)))
+    plan = plan_of(choice, tables, companions, writing.index_base)
+    row = choice.row
+    return Install(
+        needed=not installed_is(choice),
+        torch=str(row.torch) if row else None,
+        build=row.build.name if row else None,
+        index_url=plan.index_url,
+        commands=WRITERS[writing.tool](plan, tuple(writing.python), writing.shell),
+        why=(*choice.why, *_hiding(choice)),
+        rejected=_passed_over(choice, wish, tables) if explain else (),
+        upgrade=upgrade_of(choice, wish, tables) if explain else None,
+    )
+
+
+def _hiding(choice: Choice) -> tuple[Text, ...]:
+    if not choice.hidden:
+        return ()
+    hidden = ", ".join(str(gpu) for gpu in choice.hidden)
+    keep = ",".join(map(str, choice.visible))
+    return (Text("no build serves all GPUs; hide {gpus} with CUDA_VISIBLE_DEVICES={keep}", gpus=hidden, keep=keep),)
+
+
+def _passed_over(choice: Choice, wish: Wish, tables: Tables) -> tuple[Rejected, ...]:
+    """The rejected builds that would have stood above the chosen one; all of them when a Jetson's index was chosen."""
+    row = choice.row
+    if row is None:
+        return ()
+    above = [
+        (other, obstacle) for other, obstacle in rejected(choice, wish, tables)
+        if other.torch > row.torch or (other.torch == row.torch and (other.cuda or row.cuda) != row.cuda)
+    ]  # fmt: skip
+    return tuple(Rejected(str(other.torch), other.build.name, obstacle.text) for other, obstacle in above)

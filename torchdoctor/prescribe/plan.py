@@ -1,0 +1,70 @@
+"""What is to be installed from where, before any tool's syntax."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torchdoctor.facts import Unknown
+from torchdoctor.prescribe.choose import Choice
+from torchdoctor.tables import Tables
+from torchdoctor.tables.torch_builds import TorchBuild
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Requirements from one index (empty address: the installer's default), and those from the default index."""
+
+    requirements: tuple[str, ...]
+    index_url: str = ""
+    elsewhere: tuple[str, ...] = ()
+
+
+def plan_of(choice: Choice, tables: Tables, companions: tuple[str, ...], index_base: str = "") -> Plan:
+    """Return the plan for a choice that runs; local version labels wherever some torch may be installed already."""
+    if choice.jetson:
+        url = tables.indexes.url("jetson", path=choice.jetson.index_path)
+        return Plan(("torch", *companions), url)
+    row = choice.row
+    if row is None:
+        raise ValueError("nothing runs on this host: there is nothing to plan")
+    has_label = choice.host.torch is not None and _is_labelled(row)
+    label = f"+{row.build}" if has_label else ""
+    index_url = "" if row.on_pypi and not has_label else _index_url(tables, row, index_base)
+    here, elsewhere = _companion_pins(tables, row, companions, label)
+    return Plan((f"torch=={row.torch}{label}", *here), index_url, elsewhere)
+
+
+def _is_labelled(row: TorchBuild) -> bool:
+    """Whether the index holds this row under a local version label; macOS wheels carry none."""
+    return row.os != "macos" and "pytorch" in row.indexes
+
+
+def _index_url(tables: Tables, row: TorchBuild, index_base: str) -> str:
+    url = tables.indexes.url("pytorch", variant=row.build.name)
+    return f"{index_base.rstrip('/')}/{row.build.name}" if index_base else url
+
+
+def _companion_pins(
+    tables: Tables, row: TorchBuild, companions: tuple[str, ...], label: str
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    here, elsewhere = [], []
+    for name in companions:
+        found = tables.companions.best(name, row.torch, row.cuda)
+        if found is None:
+            continue
+        pin = f"{name}=={found.version}"
+        if found.labelled == "no":
+            elsewhere.append(pin)
+        else:
+            here.append(pin + (label if found.labelled == "yes" else ""))
+    return tuple(here), tuple(elsewhere)
+
+
+def installed_is(choice: Choice) -> bool:
+    """Whether the chosen build is the one installed already."""
+    installed, row = choice.host.torch, choice.row
+    if row is None or installed is None or isinstance(installed, Unknown):
+        return False
+    public, _, label = installed.partition("+")
+    wanted = row.build.name if _is_labelled(row) else ""
+    return public == str(row.torch) and label == wanted

@@ -1,0 +1,71 @@
+"""From findings to a prescription: whether a build is in question, which one, and where its command belongs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from torchdoctor.facts import Facts, value_or
+from torchdoctor.findings import Finding, Remedy, Text
+from torchdoctor.prescribe.choose import Choice, choose, installed_row
+from torchdoctor.prescribe.conditions import Wish
+from torchdoctor.prescribe.host import Host, host_of
+from torchdoctor.prescribe.install import Install, Writing, install_of
+from torchdoctor.tables import Tables
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prescription:
+    """An install object, or why there is none and the smallest change that would allow one."""
+
+    install: Install | None = None
+    refusal: Text | None = None
+    change: Text | None = None
+
+
+def prescribe(facts: Facts, findings: Sequence[Finding], writing: Writing, tables: Tables) -> Prescription:
+    """Choose a build only when a finding puts the build in question; otherwise confirm the installed one."""
+    host, writing = host_of(facts, tables), writing_for(facts, writing)
+    if not any(remedy.installs for finding in findings for remedy in finding.remedies):
+        return Prescription(install=_confirm(host, writing, tables))
+    choice = choose(host, Wish(companions=writing.companions), tables)
+    if not choice.runs or (facts.request.require_gpu and choice.backend == "cpu"):
+        return Prescription(
+            refusal=choice.refusal or Text("a GPU is required and no GPU of this host can be served"),
+            change=choice.change,
+        )
+    return Prescription(install=install_of(choice, Wish(), writing, tables))
+
+
+def _confirm(host: Host, writing: Writing, tables: Tables) -> Install | None:
+    """The installed build as an install that is not needed, when it is an official one that runs here."""
+    row = installed_row(host, tables)
+    if row is None:
+        return None
+    choice = Choice(host=host, backend=row.build.backend, row=row)
+    return replace(install_of(choice, Wish(), writing, tables, explain=False), needed=False)
+
+
+def writing_for(facts: Facts, writing: Writing) -> Writing:
+    """Fill in what only the host knows: the interpreter to install into, and uv where it has no pip."""
+    if facts.python.has_pip is False and writing.tool == "pip":
+        writing = replace(writing, tool="uv")
+    command = value_or(facts.python.command, "")
+    if tuple(writing.python) != ("python",) or not command or "<" in command:  # a redacted path must not be printed
+        return writing
+    return replace(writing, python=tuple(command.split("\n")))
+
+
+def with_commands(findings: Sequence[Finding], prescription: Prescription) -> tuple[Finding, ...]:
+    """Put the install command into the remedies that asked for it; drop those that no build can answer."""
+    install = prescription.install
+    commands = install.commands if install else ()
+    return tuple(replace(finding, remedies=tuple(_filled(finding.remedies, commands))) for finding in findings)
+
+
+def _filled(remedies: Sequence[Remedy], commands: tuple[str, ...]) -> list[Remedy]:
+    return [
+        replace(remedy, commands=commands) if remedy.installs else remedy
+        for remedy in remedies
+        if commands or not remedy.installs
+    ]

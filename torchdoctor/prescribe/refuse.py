@@ -1,0 +1,103 @@
+"""When nothing runs: name the single condition in the way and the smallest change that would lift it."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Sequence
+
+from torchdoctor.facts import Unknown
+from torchdoctor.findings import Text
+from torchdoctor.prescribe.conditions import Judge, Obstacle
+from torchdoctor.prescribe.drivers import driver_window
+from torchdoctor.tables.torch_builds import TorchBuild
+from torchdoctor.values import DriverVersion, PythonTag, Version
+
+# What a person can change, easiest first; the rest only explains.
+_CHANGES = ("unsure", "companion", "wish", "driver", "branch", "python", "libc", "os")
+
+
+def refuse(judge: Judge, rows: Sequence[TorchBuild], backend: str) -> tuple[Text, Text | None]:
+    """Return why nothing runs here, and the smallest change (None when no single change helps)."""
+    if not rows:
+        return _no_rows(judge, backend)
+    failures = [(row, tuple(judge.obstacles(row))) for row in rows]
+    for kind in _CHANGES:
+        single = [(row, found[0]) for row, found in failures if {obstacle.kind for obstacle in found} == {kind}]
+        if single:
+            return _one_change(judge, kind, single)
+    return _explain(judge, failures)
+
+
+def _no_rows(judge: Judge, backend: str) -> tuple[Text, Text | None]:
+    host = judge.host
+    if host.bits != 64:  # noqa: PLR2004 - the word size
+        return Text("a {bits}-bit Python has no torch wheel", bits=host.bits), Text("use a 64-bit Python")
+    if host.implementation.lower() != "cpython":
+        return Text("{implementation} has no torch wheel", implementation=host.implementation), Text("use CPython")
+    where = f"{host.os} {host.machine}"
+    return Text("no official {backend} build exists for {where}", backend=backend, where=where), None
+
+
+def _one_change(judge: Judge, kind: str, single: list[tuple[TorchBuild, Obstacle]]) -> tuple[Text, Text | None]:
+    row, obstacle = _smallest(judge, kind, single)
+    text = Text("torch {torch} {build}: {reason}", torch=row.torch, build=row.build, reason=obstacle.text)
+    return text, _change(judge, kind, row, obstacle)
+
+
+def _smallest(judge: Judge, kind: str, single: list[tuple[TorchBuild, Obstacle]]) -> tuple[TorchBuild, Obstacle]:
+    """The row that asks least of the system; where nothing is there yet, the newest torch, which stands first."""
+    if kind in {"libc", "os"}:
+        return min(single, key=lambda item: Version.parse(item[1].needs))
+    if kind in {"driver", "branch"} and isinstance(judge.host.driver, DriverVersion):
+        return min(single, key=lambda item: _oldest_driver(judge, item[0]))
+    return single[0]
+
+
+def _oldest_driver(judge: Judge, row: TorchBuild) -> tuple[int, ...]:
+    window = driver_window(judge.tables, row, judge.gpus, judge.host.driver_line)
+    return window[0].parts if window else (sys.maxsize,)
+
+
+def _change(judge: Judge, kind: str, row: TorchBuild, obstacle: Obstacle) -> Text | None:
+    if kind in {"driver", "branch"}:
+        return _change_driver(judge, row)
+    if kind == "python":
+        return Text("use Python {needs}", needs=_nearest(judge, row))
+    if kind == "libc":
+        return Text("use a system with glibc {needs} or newer", needs=obstacle.needs)
+    if kind == "os":
+        return Text("update macOS to {needs} or newer", needs=obstacle.needs)
+    if kind == "unsure":
+        return Text("add --allow-inferred to take it all the same")
+    return Text("ask for another version")
+
+
+def _nearest(judge: Judge, row: TorchBuild) -> PythonTag:
+    tag = judge.pythons[0]
+    same_kind = [other for other in row.pythons if other.free_threaded == tag.free_threaded] or list(row.pythons)
+    return min(same_kind, key=lambda other: abs(other.minor - tag.minor))
+
+
+def _change_driver(judge: Judge, row: TorchBuild) -> Text | None:
+    window = driver_window(judge.tables, row, judge.gpus, judge.host.driver_line)
+    if window is None:
+        return None
+    verb = "update the" if isinstance(judge.host.driver, DriverVersion) else "install an"
+    first, last = window
+    if last is not None:
+        return Text("{verb} NVIDIA driver: {first} or newer, up to branch {last}", verb=verb, first=first, last=last)
+    return Text("{verb} NVIDIA driver: {first} or newer", verb=verb, first=first)
+
+
+def _explain(judge: Judge, failures: list[tuple[TorchBuild, tuple[Obstacle, ...]]]) -> tuple[Text, Text | None]:
+    """No single change helps: say the condition that most rows share and cannot be changed."""
+    kinds = Counter(obstacle.kind for _, found in failures for obstacle in found)
+    always = [kind for kind, count in kinds.items() if count == len(failures)]
+    kind = "kernels" if "kernels" in always else (always or [kinds.most_common(1)[0][0]])[0]
+    if kind == "kernels":
+        gpu = next((gpu for gpu in judge.gpus if not any(judge.serves(row, gpu) for row, _ in failures)), judge.gpus[0])
+        python = "" if isinstance(judge.host.python, Unknown) else f" with wheels for Python {judge.host.python}"
+        return Text("no official build{python} has code for {gpu}", python=python, gpu=gpu), None
+    obstacle = next(item for _, found in failures for item in found if item.kind == kind)
+    return Text("no build runs here: {reason}", reason=obstacle.text), None

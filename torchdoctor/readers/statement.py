@@ -1,0 +1,22 @@
+"""What readers say: a dotted path, a value, and where it was read. Facts are assembled from many of these."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One statement of a reader.
+
+    ``path`` is a fact's dotted path (``driver.version``) or one of the lists ``gpus``, ``packages``, ``env`` and
+    ``messages``; ``value`` has that fact's type, or is None for "looked, there is none".
+    """
+
+    path: str
+    value: object
+    source: str
+
+
+Statements = Iterator[Said]

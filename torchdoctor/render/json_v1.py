@@ -1,0 +1,128 @@
+"""``torchdoctor.report/1``: the frozen JSON form of a report. It has a type of its own so that internals may change."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from torchdoctor import __version__
+from torchdoctor.facts import Facts, Packages, Unknown, Variables
+from torchdoctor.findings import Finding, Remedy
+from torchdoctor.prescribe.choose import Upgrade
+from torchdoctor.prescribe.install import Install, Rejected
+from torchdoctor.report import Report
+
+SCHEMA = "torchdoctor.report/1"
+
+# Statements about facts rather than facts of the host.
+_NOT_FACTS = {"sources", "messages", "request"}
+
+
+def render(report: Report) -> str:
+    """Return the report as one JSON object and a newline."""
+    return json.dumps(report_object(report), indent=1, ensure_ascii=False) + "\n"
+
+
+def report_object(report: Report) -> dict[str, Any]:
+    """Return the report as plain JSON values."""
+    unknown: list[str] = []
+    facts = facts_object(report.facts, unknown)
+    return {
+        "schema": SCHEMA,
+        "torchdoctor": __version__,
+        "tables": report.tables_date,
+        "status": report.status,
+        "unknown_because": _text(report.unknown_because),
+        "findings": [_finding(finding) for finding in report.findings],
+        "checks": [{"id": item.id, "outcome": item.outcome, "reason": item.reason} for item in report.outcomes],
+        "install": install_object(report.install) if report.install else None,
+        "no_install": {"reason": str(report.no_install), "change": _text(report.change)} if report.no_install else None,
+        "facts": facts,
+        "unknown": unknown,
+        "smoke": None,
+        "bench": None,
+    }
+
+
+def _text(text: object) -> str | None:
+    return None if text is None else str(text)
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    row = finding.row
+    return {
+        "id": finding.id,
+        "severity": finding.severity,
+        "confidence": finding.confidence,
+        "summary": str(finding.summary),
+        "values": dict(finding.summary.values),
+        "evidence": [{"fact": item.fact, "value": item.value, "source": item.source} for item in finding.evidence],
+        "why": str(finding.why),
+        "fixable_by": finding.fixable_by,
+        "remedies": [_remedy(remedy) for remedy in finding.remedies],
+        "row": {"table": row.table, "key": row.key, "source": row.source} if row else None,
+        "explained_by": finding.explained_by,
+    }
+
+
+def _remedy(remedy: Remedy) -> dict[str, Any]:
+    return {"text": str(remedy.text), "commands": list(remedy.commands), "risk": remedy.risk}
+
+
+def install_object(install: Install) -> dict[str, Any]:
+    """Return the ``install`` object."""
+    return {
+        "needed": install.needed,
+        "torch": install.torch,
+        "build": install.build,
+        "index_url": install.index_url or None,
+        "commands": list(install.commands),
+        "why": [str(reason) for reason in install.why],
+        "rejected": [_rejected(item) for item in install.rejected],
+        "if_you_update_the_driver": _upgrade(install.upgrade) if install.upgrade else None,
+    }
+
+
+def _rejected(item: Rejected) -> dict[str, Any]:
+    return {"torch": item.torch, "build": item.build, "reason": str(item.reason)}
+
+
+def _upgrade(upgrade: Upgrade) -> dict[str, Any]:
+    return {"min_driver": upgrade.min_driver, "torch": str(upgrade.row.torch), "build": upgrade.row.build.name}
+
+
+def facts_object(facts: Facts, unknown: list[str]) -> dict[str, Any]:
+    """Return the facts as nested JSON values; the dotted paths of unknown ones are appended to ``unknown``."""
+    named = ((item.name, getattr(facts, item.name)) for item in fields(facts) if item.name not in _NOT_FACTS)
+    return dict(_members(named, "", unknown))
+
+
+def _members(named: Iterator[tuple[str, Any]], prefix: str, unknown: list[str]) -> Iterator[tuple[str, Any]]:
+    for name, value in named:
+        path = f"{prefix}{name}"
+        if isinstance(value, Unknown):
+            if path not in unknown:
+                unknown.append(path)
+        else:
+            yield name, _plain(value, path, unknown)
+
+
+def _plain(value: Any, path: str, unknown: list[str]) -> Any:  # noqa: PLR0911 - one kind of value a line
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, Packages):
+        return {item.name: item.version for item in value.items}
+    if isinstance(value, Variables):
+        return dict(sorted(value.values.items()))
+    if isinstance(value, (frozenset, set)):
+        return sorted(map(str, value))
+    if isinstance(value, (tuple, list)):
+        return [_plain(item, f"{path}[]", unknown) for item in value]
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item, path, unknown) for key, item in value.items()}
+    if is_dataclass(value) and type(value).__module__ == Facts.__module__:
+        named = ((item.name, getattr(value, item.name)) for item in fields(value))
+        return dict(_members(named, f"{path}.", unknown))
+    return str(value)

@@ -1,0 +1,148 @@
+"""The report for people: the verdict first, root causes with evidence and commands, echoes folded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from torchdoctor.facts import is_known, value_or
+from torchdoctor.findings import Finding, Text
+from torchdoctor.report import Report
+from torchdoctor.values import PythonTag
+
+_FIXERS = {"user": "", "admin": "the host's administrator: ", "provider": "the provider of this machine: "}
+_VERDICTS = {"ok": "ok", "warn": "warning", "fail": "fail", "unknown": "unknown"}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of output and the style a terminal may give it."""
+
+    text: str
+    style: str = ""
+
+
+def render(report: Report, verbosity: int = 0, fail_on: str = "error") -> list[Line]:
+    """Return the lines of the report; ``verbosity`` 1 adds checks and facts, -1 leaves only the verdict."""
+    lines = [_verdict(report)]
+    if verbosity < 0:
+        return lines
+    lines += _examined(report)
+    roots = [finding for finding in report.findings if finding.explained_by is None]
+    for finding in roots:
+        lines += _finding(finding, [other for other in report.findings if other.explained_by == finding.id])
+    lines += _install(report)
+    if report.status == "warn" and fail_on == "error":
+        lines += [Line(""), Line("only warnings: exit status 0; --fail-on warning would fail", "dim")]
+    return lines + (_details(report) if verbosity > 0 else [])
+
+
+def _verdict(report: Report) -> Line:
+    word = _VERDICTS[report.status]
+    loud = [finding for finding in report.findings if finding.severity != "info"]
+    if loud:
+        return Line(f"{word}: {loud[0].summary}", word)
+    if report.unknown_because and report.status == "unknown":
+        return Line(f"{word}: {report.unknown_because}", word)
+    return Line(f"{word}: {_healthy(report)}", word)
+
+
+def _healthy(report: Report) -> str:
+    facts = report.facts
+    version = value_or(facts.torch.full, "") or value_or(facts.torch.version, "")
+    if not version:
+        return "nothing wrong was found"
+    gpus = value_or(facts.gpus, ())
+    if gpus:
+        names = ", ".join(dict.fromkeys(value_or(gpu.name, "a GPU") for gpu in gpus))
+        return f"torch {version} fits this host and {names}"
+    return f"torch {version} fits this host{' (no GPU)' if is_known(facts.gpus) else ''}"
+
+
+def _examined(report: Report) -> list[Line]:
+    python = report.facts.python
+    executable, why = value_or(python.executable, ""), value_or(python.chosen_because, "")
+    if not executable or not why:
+        return []
+    version = value_or(python.version, None) or value_or(python.tag, PythonTag(0, 0))
+    lines = [Line(f"examined: {executable} (Python {version}), {why}", "dim")]
+    other = value_or(python.other, "")
+    return [*lines, Line(f"another interpreter holds a torch: --python {other}", "dim")] if other else lines
+
+
+def _finding(finding: Finding, echoes: list[Finding]) -> Iterator[Line]:
+    sure = "" if finding.confidence == "certain" else f" ({finding.confidence})"
+    yield Line("")
+    yield Line(f"{finding.severity} {finding.id}{sure}: {finding.summary}", str(finding.severity))
+    for item in finding.evidence:
+        where = f"  ({item.source})" if item.source else ""
+        yield Line(f"  seen: {item.fact} = {item.value}{where}")
+    yield Line(f"  why:  {finding.why}")
+    for remedy in finding.remedies:
+        risk = " (changes the system)" if remedy.risk == "changes-system" else ""
+        yield Line(f"  do:   {_FIXERS[finding.fixable_by] if risk else ''}{remedy.text}{risk}")
+        for command in remedy.commands:
+            yield Line(f"    {command}", "command")
+    for echo in echoes:
+        yield Line(f"  echo: {echo.id}: {echo.summary}", "dim")
+    yield Line(f"  more: torchdoctor explain {finding.id}", "dim")
+
+
+def _install(report: Report) -> Iterator[Line]:
+    install = report.install
+    if install and install.needed:
+        shown = any(remedy.commands == install.commands for finding in report.findings for remedy in finding.remedies)
+        reasons = "; ".join(str(reason) for reason in install.why)
+        yield Line("")
+        yield Line(
+            f"install: torch {install.torch or ''} {install.build or ''}".rstrip()
+            + (f", because {reasons}" if reasons else "")
+        )
+        for command in () if shown else install.commands:
+            yield Line(f"    {command}", "command")
+        if install.upgrade:
+            up = install.upgrade
+            yield Line(f"  with driver {up.min_driver} or newer: torch {up.row.torch} {up.row.build}", "dim")
+    elif report.no_install:
+        yield Line("")
+        yield Line(f"install: none ({report.no_install})")
+        if report.change:
+            yield Line(f"  smallest change: {report.change}")
+
+
+def _details(report: Report) -> list[Line]:
+    from torchdoctor.render.json_v1 import facts_object
+
+    unknown: list[str] = []
+    lines = [Line(""), Line("checks")]
+    lines += [Line(f"  {item.outcome:8}{item.id}{_reason(item.reason)}") for item in report.outcomes]
+    lines += [Line(""), Line("facts")]
+    for path, value in _flat(facts_object(report.facts, unknown), ""):
+        source = report.facts.source(path)
+        lines.append(Line(f"  {path} = {value}" + (f"  ({source})" if source else "")))
+    return [*lines, Line(f"  unknown: {', '.join(unknown)}", "dim")] if unknown else lines
+
+
+def _reason(reason: str) -> str:
+    return f": {reason}" if reason else ""
+
+
+def _flat(value: object, path: str) -> Iterator[tuple[str, str]]:
+    if isinstance(value, dict):
+        for name, member in value.items():
+            yield from _flat(member, f"{path}.{name}" if path else name)
+    elif isinstance(value, list) and any(isinstance(member, dict) for member in value):
+        for index, member in enumerate(value):
+            yield from _flat(member, f"{path}[{index}]")
+    else:
+        yield path, "none" if value is None else ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def refusal_lines(reason: Text, change: Text | None, cpu_possible: bool) -> list[str]:
+    """The words of a refusal on stderr: the condition, the smallest change, and the CPU build by name."""
+    lines = [f"nothing to install: {reason}"]
+    if change:
+        lines.append(f"smallest change: {change}")
+    if cpu_possible:
+        lines.append("a build without GPU support: --backend cpu")
+    return lines

@@ -1,0 +1,75 @@
+"""The report: everything that was found out about one host, ready to be rendered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from torchdoctor.facts import Facts, Unknown, is_known
+from torchdoctor.findings import SEVERITIES, Finding, Outcome, Severity, Text
+from torchdoctor.prescribe.install import Install
+
+Status = Literal["ok", "warn", "fail", "unknown"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """Findings with root causes first, the outcome of every check, and the install object or why there is none."""
+
+    facts: Facts
+    findings: tuple[Finding, ...]
+    outcomes: tuple[Outcome, ...]
+    tables_date: str
+    install: Install | None = None
+    no_install: Text | None = None  # why no build could be chosen, when one is in question
+    change: Text | None = None  # the smallest change that would allow one
+
+    @property
+    def status(self) -> Status:
+        """``fail`` and ``warn`` by the worst finding; ``unknown`` when too little is known to call the host ``ok``."""
+        severities = {finding.severity for finding in self.findings}
+        if "error" in severities:
+            return "fail"
+        if self.unknown_because:
+            return "unknown" if "warning" not in severities else "warn"
+        return "warn" if "warning" in severities else "ok"
+
+    @property
+    def unknown_because(self) -> Text | None:
+        """Why the host cannot be called healthy, or None."""
+        crashed = next((item for item in self.outcomes if item.outcome == "crashed"), None)
+        if crashed:
+            return Text("the check {id} crashed: {reason}", id=crashed.id, reason=crashed.reason)
+        if not _recognised_anything(self.facts):
+            return Text("nothing in it could be recognised")
+        if (
+            self.facts.request.require_gpu
+            and isinstance(self.facts.gpus, Unknown)
+            and isinstance(self.facts.torch.cuda_available, Unknown)
+        ):
+            return Text("a GPU is required and the GPUs of this host are unknown")
+        return None
+
+    def at_or_above(self, threshold: Severity) -> bool:
+        """Whether any finding is as bad as the threshold or worse."""
+        worst = SEVERITIES[: SEVERITIES.index(threshold) + 1]
+        return any(finding.severity in worst for finding in self.findings)
+
+
+def exit_status(report: Report, fail_on: str) -> int:
+    """0, 1 or 3 as documented: findings at the threshold first, then "do not know"."""
+    if fail_on != "never" and report.at_or_above(_severity(fail_on)):
+        return 1
+    return 3 if report.unknown_because else 0
+
+
+def _severity(word: str) -> Severity:
+    return next(severity for severity in SEVERITIES if severity == word)
+
+
+def _recognised_anything(facts: Facts) -> bool:
+    """Whether the recording says anything that bears on torch: torch itself, a driver, a GPU, a Python, packages."""
+    torch, driver = facts.torch, facts.driver
+    telling = (torch.installed, torch.full, torch.version, torch.cuda_available, facts.gpus, facts.python.version)
+    telling_driver = (driver.version, driver.smi, driver.kernel_log, driver.module_loaded)
+    return any(is_known(fact) for fact in (*telling, *telling_driver)) or bool(facts.packages.items)
