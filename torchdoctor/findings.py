@@ -17,14 +17,19 @@ SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
 class Text:
     """A constant template and its named values; filled only when rendered, so that it can be translated."""
 
-    __slots__ = ("template", "values")
+    __slots__ = ("_values", "template")
 
     def __init__(self, template: str, /, **values: object) -> None:
         self.template = template
-        self.values: Mapping[str, str] = {name: str(value) for name, value in values.items()}
+        self._values = values
+
+    @property
+    def values(self) -> Mapping[str, str]:
+        """The named values as text."""
+        return {name: str(value) for name, value in self._values.items()}
 
     def __str__(self) -> str:
-        return self.template.format_map(self.values)
+        return self.template.format_map(self._values)
 
     def __repr__(self) -> str:
         return f"Text({self.template!r}, {self.values!r})"

@@ -15,7 +15,7 @@ from torchdoctor.prescribe.jetson import JetsonRoute, jetson_route
 from torchdoctor.prescribe.refuse import refuse
 from torchdoctor.tables import Tables
 from torchdoctor.tables.torch_builds import TorchBuild
-from torchdoctor.values import DriverVersion, GpuArch
+from torchdoctor.values import DriverVersion, GpuArch, PythonTag
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,22 +97,23 @@ def _serve(judge: Judge, backend: str) -> Choice:
     unsure = _unsure(judge, backend)
     if unsure:
         return Choice(host=judge.host, backend=backend, refusal=unsure)
-    rows = rows_of(judge.tables, judge.host, backend)
+    rows = rows_of(judge.tables, judge.host, backend, judge.pythons)
+    attempt = judge
     for gpus in _subsets(judge.gpus):
-        attempt = replace(judge, gpus=gpus)
+        attempt = judge.with_gpus(gpus) if gpus != judge.gpus else judge
         row = best(attempt, rows)
         if row:
             return _chosen(attempt, row, backend, judge.gpus)
-    refusal, change = refuse(judge, rows, backend)
+    refusal, change = refuse(attempt, rows_of(judge.tables, judge.host, backend), backend)
     return Choice(host=judge.host, backend=backend, refusal=refusal, change=change)
 
 
 def _unsure(judge: Judge, backend: str) -> Text | None:
     """Why a GPU build cannot be chosen honestly from what is known, or None."""
     host = judge.host
-    if backend in {"cpu", "mps", "xpu"} and not (backend == "cpu" and judge.wish.backend == "auto"):
+    if host.os == "macos":
         return None
-    if isinstance(host.gpus, Unknown):
+    if isinstance(host.gpus, Unknown) and judge.wish.backend == "auto":
         return Text("the GPUs of this host are unknown: add --gpu NAME, sm_XX or gfxNNNN (or --backend cpu)")
     blank = next((gpu for gpu in judge.gpus if gpu.target is None), None)
     if blank:
@@ -122,12 +123,11 @@ def _unsure(judge: Judge, backend: str) -> Text | None:
     return None
 
 
-def rows_of(tables: Tables, host: Host, backend: str) -> tuple[TorchBuild, ...]:
+def rows_of(tables: Tables, host: Host, backend: str, pythons: tuple[PythonTag, ...] = ()) -> tuple[TorchBuild, ...]:
     """The rows of this OS and machine that belong to the backend: a family such as cuda, one variant, or all."""
     if host.bits != 64 or host.implementation.lower() != "cpython":  # noqa: PLR2004 - the word size
         return ()
-    rows = tables.torch_builds.for_host(str(host.os), str(host.machine))
-    return tuple(row for row in rows if backend in {row.build.backend, row.build.name, ""})
+    return tables.torch_builds.of_backend(str(host.os), str(host.machine), backend, pythons)
 
 
 def _subsets(gpus: tuple[GpuTarget, ...]) -> Iterator[tuple[GpuTarget, ...]]:
@@ -139,17 +139,15 @@ def _subsets(gpus: tuple[GpuTarget, ...]) -> Iterator[tuple[GpuTarget, ...]]:
 
 
 def best(judge: Judge, rows: Iterable[TorchBuild]) -> TorchBuild | None:
-    """The preferred row among those that run: read before inferred, newest torch, native CUDA, PyPI's, newest CUDA."""
-    ordered = sorted(rows, key=_group, reverse=True)
-    for _, group in groupby(ordered, key=_group):
+    """The preferred row among those that run; ``rows`` come read before inferred, then newest torch first.
+
+    Within one torch version: CUDA the driver knows natively, then PyPI's default, then the newest CUDA.
+    """
+    for _, group in groupby(rows, key=lambda row: (row.existence, row.torch.parts)):
         running = [row for row in group if judge.obstacle(row) is None]
         if running:
             return max(running, key=lambda row: (judge.is_native(row), row.on_pypi, _variant_rank(row)))
     return None
-
-
-def _group(row: TorchBuild) -> tuple[bool, object]:
-    return (row.existence == "read", row.torch)
 
 
 def _variant_rank(row: TorchBuild) -> tuple[int, ...]:
@@ -205,15 +203,14 @@ def upgrade_of(choice: Choice, wish: Wish, tables: Tables) -> Upgrade | None:
     """What the newest driver that supports these GPUs would allow beyond the choice, or None."""
     row = choice.row
     gpus, backend = _gpus_to_serve(choice.host, wish)
-    served = tuple(gpu for gpu in gpus if gpu not in choice.hidden)
-    newest = newest_driver(tables, served, choice.host.driver_line)
-    if row is None or row.cuda is None or newest is None or not served:
+    judge = Judge(choice.host, wish, tables, tuple(gpu for gpu in gpus if gpu not in choice.hidden))
+    newest = newest_driver(judge)
+    if row is None or row.cuda is None or newest is None or not judge.gpus:
         return None
-    judge = Judge(replace(choice.host, driver=newest), wish, tables, served)
-    better = best(judge, rows_of(tables, choice.host, backend))
+    better = best(judge.with_driver(newest), rows_of(tables, choice.host, backend))
     if better is None or better.torch <= row.torch or better.existence != "read":
         return None
-    window = driver_window(tables, better, served, choice.host.driver_line)
+    window = driver_window(judge, better)
     return Upgrade(str(window[0]), better) if window else None
 
 

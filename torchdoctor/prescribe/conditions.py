@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ from torchdoctor.facts import Unknown
 from torchdoctor.findings import Text
 from torchdoctor.prescribe.host import GpuTarget, Host
 from torchdoctor.tables import Tables
+from torchdoctor.tables.driver_branches import DriverBranch
 from torchdoctor.tables.torch_builds import TorchBuild
 from torchdoctor.values import CudaVersion, DriverVersion, GpuArch, PythonTag, Version
 
@@ -46,6 +47,8 @@ class Judge:
     tables: Tables
     gpus: tuple[GpuTarget, ...] = ()  # those that must be served
     native_cuda: CudaVersion | None = None  # set for Jetsons, whose driver numbers are not desktop branches
+    _served: dict[tuple[int, int, CudaVersion | None, GpuArch], bool] = field(default_factory=dict, init=False)
+    _by_cuda: dict[CudaVersion, Obstacle | None] = field(default_factory=dict, init=False)
 
     @cached_property
     def driver_cuda(self) -> CudaVersion | None:
@@ -56,6 +59,20 @@ class Judge:
             return None
         branch = self.tables.driver_branches.of(self.host.driver, self.host.driver_line)
         return branch.cuda if branch else None
+
+    @cached_property
+    def branches(self) -> tuple[DriverBranch, ...]:
+        """The driver branches that support every GPU, oldest first."""
+        archs = [gpu.target for gpu in self.gpus if isinstance(gpu.target, GpuArch)]
+        return tuple(row for row in self.tables.driver_branches.rows if all(map(row.supports, archs)))
+
+    def with_gpus(self, gpus: tuple[GpuTarget, ...]) -> Judge:
+        """The same judge for some of the GPUs."""
+        return Judge(self.host, self.wish, self.tables, gpus, self.native_cuda)
+
+    def with_driver(self, driver: DriverVersion) -> Judge:
+        """The same judge for a host with another driver."""
+        return Judge(replace(self.host, driver=driver), self.wish, self.tables, self.gpus)
 
     @cached_property
     def pythons(self) -> tuple[PythonTag, ...]:
@@ -86,6 +103,8 @@ class Judge:
             yield Text(
                 "the Python version is unknown; this build has wheels for {first} to {last}", first=first, last=last
             )
+        if row.build.backend in {"cuda", "rocm", "xpu"} and not self.gpus:
+            yield Text("no GPU of the host is known: whether this build runs there was not checked")
         if row.glibc_min and isinstance(self.host.libc, Unknown):
             yield Text("the C library is unknown; this build needs glibc {needs} or newer", needs=row.glibc_min)
         if row.os_min and isinstance(self.host.os_version, Unknown):
@@ -108,7 +127,7 @@ class Judge:
             return None
         if not row.pythons:
             return Obstacle("unsure", Text("its Python versions are not known"))
-        text = Text("no wheel for Python {python} (it has {tags})", python=missing, tags=_span(row.pythons))
+        text = Text("no wheel for Python {python} (it has {tags})", python=missing, tags=_Span(row.pythons))
         return Obstacle("python", text, str(row.pythons[0] if missing < row.pythons[0] else row.pythons[-1]))
 
     def _libc(self, row: TorchBuild) -> Obstacle | None:
@@ -149,16 +168,20 @@ class Judge:
     def _driver(self, row: TorchBuild) -> Obstacle | None:
         if row.cuda is None or not self.gpus:
             return None
-        floor = self.tables.cuda_drivers.floor(row.cuda, self.host.driver_line)
+        if row.cuda not in self._by_cuda:
+            self._by_cuda[row.cuda] = self._driver_for(row.cuda)
+        return self._by_cuda[row.cuda]
+
+    def _driver_for(self, cuda: CudaVersion) -> Obstacle | None:
+        floor, driver = self.tables.cuda_drivers.floor(cuda, self.host.driver_line), self.host.driver
         if floor is None:
-            return Obstacle("driver", Text("the driver floor of CUDA {cuda} is not in the tables", cuda=row.cuda))
-        if not isinstance(self.host.driver, DriverVersion):
-            return Obstacle(
-                "driver", Text("needs an NVIDIA driver from {floor}, this host has none", floor=floor), str(floor)
-            )
-        if self.host.driver >= floor:
+            return Obstacle("driver", Text("the driver floor of CUDA {cuda} is not in the tables", cuda=cuda))
+        if not isinstance(driver, DriverVersion):
+            text = Text("needs an NVIDIA driver from {floor}, this host has none", floor=floor)
+            return Obstacle("driver", text, str(floor))
+        if driver >= floor:
             return None
-        text = Text("needs driver {floor} or newer, this host has {driver}", floor=floor, driver=self.host.driver)
+        text = Text("needs driver {floor} or newer, this host has {driver}", floor=floor, driver=driver)
         return Obstacle("driver", text, str(floor))
 
     @cached_property
@@ -187,7 +210,11 @@ class Judge:
     def serves(self, row: TorchBuild, gpu: GpuTarget) -> bool:
         """Whether the row holds code this GPU runs."""
         if isinstance(gpu.target, GpuArch):
-            return bool(self.tables.coverage.serves(row.code, row.ptx, gpu.target, row.cuda, self.driver_cuda))
+            key = (id(row.code), id(row.ptx), row.cuda, gpu.target)  # rows of equal lists share one tuple
+            if key not in self._served:
+                how = self.tables.coverage.serves(row.code, row.ptx, gpu.target, row.cuda, self.driver_cuda)
+                self._served[key] = bool(how)
+            return self._served[key]
         return gpu.target in row.gfx and gpu.target not in row.gfx_broken
 
     def _companions(self, row: TorchBuild) -> Obstacle | None:
@@ -200,8 +227,15 @@ class Judge:
         return None
 
 
-def _span(tags: tuple[PythonTag, ...]) -> str:
-    return str(tags[0]) if len(tags) == 1 else f"{tags[0]} to {tags[-1]}"
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """Python tags as first to last; written out only if somebody reads it."""
+
+    tags: tuple[PythonTag, ...]
+
+    def __str__(self) -> str:
+        first, last = self.tags[0], self.tags[-1]
+        return str(first) if first == last else f"{first} to {last}"
 
 
 _CONDITIONS: tuple[Callable[[Judge, TorchBuild], Obstacle | None], ...] = (

@@ -21,75 +21,82 @@ class DescriptionError(ValueError):
 
 def describe(given: Mapping[str, Any], tables: Tables, base: Host | None = None) -> Host:
     """Return the host; a missing key leaves the base's value (or unknown), None means there is none."""
-    host = _system(given, base or Host())
+    fields = _system(given, base or Host())
     for key, read in _READERS.items():
         if key in given:
-            host = read(host, given[key], tables)
-    if base is None and host.os != "linux":
-        host = replace(host, libc=None)
-    return host
+            value = given[key]
+            fields[key] = None if value is None and key in _NULLABLE else read(value, tables)
+    if "python" in given:
+        fields |= {"bits": 64, "implementation": "cpython"}
+    if base is None and fields["os"] != "linux":
+        fields["libc"] = None
+    return replace(base, **fields) if base else Host(**fields)
 
 
-def _system(given: Mapping[str, Any], host: Host) -> Host:
+def _system(given: Mapping[str, Any], host: Host) -> dict[str, Any]:
     os_name = given.get("os", host.os)
     if "os" in given and os_name not in _SYSTEMS:
         raise DescriptionError(f"os {_shown(os_name)} is not one of {', '.join(_SYSTEMS)}")
     machine = host.machine
     if "machine" in given:
         machine = canonical_machine(_text("machine", given["machine"]), os_name if isinstance(os_name, str) else None)
-    return replace(host, os=os_name, machine=machine)
+    return {"os": os_name, "machine": machine}
 
 
-def _python(host: Host, value: Any, tables: Tables) -> Host:
-    tag = _parsed("python", value, PythonTag.parse, "3.12 or 3.13t")
+def _python(value: Any, tables: Tables) -> PythonTag:
+    tag: PythonTag = _parsed("python", value, PythonTag.parse, "3.12 or 3.13t")
     newest = tables.pythons.rows[-1].python
     if tag.major != newest.major or tag.minor > newest.minor + _YEARS_AHEAD:
         raise DescriptionError(f"python {_shown(value)} does not exist (a value such as {newest})")
-    return replace(host, python=tag, bits=64, implementation="cpython")
+    return tag
 
 
-def _libc(host: Host, value: Any, _tables: Tables) -> Host:
-    return replace(host, libc=None if value is None else _parsed("libc", value, Libc.parse, "glibc-2.35 or musl"))
+def _libc(value: Any, _tables: Tables) -> Any:
+    return _parsed("libc", value, Libc.parse, "glibc-2.35 or musl")
 
 
-def _os_version(host: Host, value: Any, _tables: Tables) -> Host:
-    if value is None:
-        return replace(host, os_version=None)
-    return replace(host, os_version=_parsed("os_version", str(value), Version.parse, "14.5"))
+def _os_version(value: Any, _tables: Tables) -> Any:
+    return _parsed("os_version", str(value), Version.parse, "14.5")
 
 
-def _wsl(host: Host, value: Any, _tables: Tables) -> Host:
+def _wsl(value: Any, _tables: Tables) -> bool:
     if not isinstance(value, bool):
         raise DescriptionError(f"wsl {_shown(value)} is neither true nor false")
-    return replace(host, wsl=value)
+    return value
 
 
-def _jetpack(host: Host, value: Any, tables: Tables) -> Host:
-    if value is None:
-        return replace(host, jetpack=None)
-    if tables.jetpacks.by_jetpack(_text("jetpack", value)) is None:
+def _jetpack(value: Any, tables: Tables) -> str:
+    text = _text("jetpack", value)
+    if tables.jetpacks.by_jetpack(text) is None:
         raise DescriptionError(f"jetpack {_shown(value)} is not known (a value such as 6.2)")
-    return replace(host, jetpack=str(value))
+    return text
 
 
-def _driver(host: Host, value: Any, _tables: Tables) -> Host:
-    return replace(host, driver=None if value is None else _parsed("driver", value, DriverVersion.parse, "580.65.06"))
+def _driver(value: Any, _tables: Tables) -> Any:
+    return _parsed("driver", value, DriverVersion.parse, "580.65.06")
 
 
-def _gpus(host: Host, value: Any, tables: Tables) -> Host:
+def _gpus(value: Any, tables: Tables) -> tuple[GpuTarget, ...]:
     if not isinstance(value, list):
         raise DescriptionError(f"gpus {_shown(value)} is not a list")
-    return replace(host, gpus=tuple(gpu_named(_text("gpu", name), tables) for name in value))
+    return tuple(gpu_named(_text("gpu", name), tables) for name in value)
 
 
-def _torch(host: Host, value: Any, _tables: Tables) -> Host:
-    return replace(host, torch=None if value is None else _text("torch", value))
+def _torch(value: Any, _tables: Tables) -> str:
+    return _text("torch", value)
 
 
-_READERS: Mapping[str, Callable[[Host, Any, Tables], Host]] = {
-    "python": _python, "libc": _libc, "os_version": _os_version, "wsl": _wsl, "jetpack": _jetpack,
-    "driver": _driver, "gpus": _gpus, "torch": _torch,
-}  # fmt: skip
+_READERS: Mapping[str, Callable[[Any, Tables], Any]] = {
+    "python": _python,
+    "libc": _libc,
+    "os_version": _os_version,
+    "wsl": _wsl,
+    "jetpack": _jetpack,
+    "driver": _driver,
+    "gpus": _gpus,
+    "torch": _torch,
+}
+_NULLABLE = {"libc", "os_version", "jetpack", "driver", "torch"}
 
 
 def gpu_named(text: str, tables: Tables) -> GpuTarget:

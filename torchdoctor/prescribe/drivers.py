@@ -2,37 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from torchdoctor.prescribe.host import GpuTarget
-from torchdoctor.tables import Tables
+from torchdoctor.prescribe.conditions import Judge
 from torchdoctor.tables.driver_branches import DriverBranch
 from torchdoctor.tables.torch_builds import TorchBuild
-from torchdoctor.values import DriverVersion, GpuArch
+from torchdoctor.values import DriverVersion
 
 
-def driver_window(
-    tables: Tables, row: TorchBuild, gpus: Sequence[GpuTarget], line: str
-) -> tuple[DriverVersion, int | None] | None:
+def driver_window(judge: Judge, row: TorchBuild) -> tuple[DriverVersion, int | None] | None:
     """Return the oldest driver that runs the row on all GPUs, and the last branch that does (None: the newest)."""
-    floor = tables.cuda_drivers.floor(row.cuda, line) if row.cuda else None
-    branches = _supporting(tables, gpus)
+    line = judge.host.driver_line
+    floor = judge.tables.cuda_drivers.floor(row.cuda, line) if row.cuda else None
+    branches = judge.branches
     if floor is None or not branches:
         return None
-    oldest = max(floor, _first_number(branches[0], line))
-    newest_of_all = max(branch.branch for branch in tables.driver_branches.rows)
-    return oldest, None if branches[-1].branch == newest_of_all else branches[-1].branch
+    newest_of_all = max(branch.branch for branch in judge.tables.driver_branches.rows)
+    last = branches[-1].branch
+    return max(floor, _first_number(branches[0], line)), None if last == newest_of_all else last
 
 
-def newest_driver(tables: Tables, gpus: Sequence[GpuTarget], line: str) -> DriverVersion | None:
-    """The newest branch's number that still supports all these GPUs, or None."""
-    branches = _supporting(tables, gpus)
-    return _first_number(branches[-1], line) if branches else None
-
-
-def _supporting(tables: Tables, gpus: Sequence[GpuTarget]) -> list[DriverBranch]:
-    archs = [gpu.target for gpu in gpus if isinstance(gpu.target, GpuArch)]
-    return [branch for branch in tables.driver_branches.rows if all(branch.supports(arch) for arch in archs)]
+def newest_driver(judge: Judge) -> DriverVersion | None:
+    """The number of the newest branch that still supports all GPUs, or None."""
+    return _first_number(judge.branches[-1], judge.host.driver_line) if judge.branches else None
 
 
 def _first_number(branch: DriverBranch, line: str) -> DriverVersion:

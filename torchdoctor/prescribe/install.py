@@ -46,12 +46,11 @@ class Writing:
     tool: str = "pip"
     shell: str = "posix"
     index_base: str = ""
-    companions: tuple[str, ...] = ()
 
 
 def install_of(choice: Choice, wish: Wish, writing: Writing, tables: Tables, *, explain: bool = True) -> Install:
     """Return the install object for a choice that runs; ``explain`` adds rejections and what a newer driver brings."""
-    companions = tuple(dict.fromkeys((*writing.companions, *choice.host.companions)))
+    companions = tuple(dict.fromkeys((*wish.companions, *choice.host.companions)))
     plan = plan_of(choice, tables, companions, writing.index_base)
     row = choice.row
     return Install(

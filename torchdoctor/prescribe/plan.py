@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from torchdoctor.facts import Unknown
 from torchdoctor.prescribe.choose import Choice
 from torchdoctor.tables import Tables
+from torchdoctor.tables.companions import Companion
 from torchdoctor.tables.torch_builds import TorchBuild
 
 
@@ -30,7 +31,9 @@ def plan_of(choice: Choice, tables: Tables, companions: tuple[str, ...], index_b
     has_label = choice.host.torch is not None and _is_labelled(row)
     label = f"+{row.build}" if has_label else ""
     index_url = "" if row.on_pypi and not has_label else _index_url(tables, row, index_base)
-    here, elsewhere = _companion_pins(tables, row, companions, label)
+    found = [release for name in companions if (release := tables.companions.best(name, row.torch, row.cuda))]
+    here = tuple(_pin(release, label) for release in found if not (index_url and _is_on_pypi_only(release)))
+    elsewhere = tuple(_pin(release, "") for release in found if index_url and _is_on_pypi_only(release))
     return Plan((f"torch=={row.torch}{label}", *here), index_url, elsewhere)
 
 
@@ -44,20 +47,13 @@ def _index_url(tables: Tables, row: TorchBuild, index_base: str) -> str:
     return f"{index_base.rstrip('/')}/{row.build.name}" if index_base else url
 
 
-def _companion_pins(
-    tables: Tables, row: TorchBuild, companions: tuple[str, ...], label: str
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    here, elsewhere = [], []
-    for name in companions:
-        found = tables.companions.best(name, row.torch, row.cuda)
-        if found is None:
-            continue
-        pin = f"{name}=={found.version}"
-        if found.labelled == "no":
-            elsewhere.append(pin)
-        else:
-            here.append(pin + (label if found.labelled == "yes" else ""))
-    return tuple(here), tuple(elsewhere)
+def _pin(release: Companion, label: str) -> str:
+    return f"{release.name}=={release.version}{label if release.labelled == 'yes' else ''}"
+
+
+def _is_on_pypi_only(release: Companion) -> bool:
+    """Whether the release is one wheel for all: PyPI surely holds it, the torch index only perhaps."""
+    return release.labelled != "yes" and len(release.built_cuda) == 1
 
 
 def installed_is(choice: Choice) -> bool:

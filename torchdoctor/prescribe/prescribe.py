@@ -28,7 +28,7 @@ def prescribe(facts: Facts, findings: Sequence[Finding], writing: Writing, table
     host, writing = host_of(facts, tables), writing_for(facts, writing)
     if not any(remedy.installs for finding in findings for remedy in finding.remedies):
         return Prescription(install=_confirm(host, writing, tables))
-    choice = choose(host, Wish(companions=writing.companions), tables)
+    choice = choose(host, Wish(), tables)
     if not choice.runs or (facts.request.require_gpu and choice.backend == "cpu"):
         return Prescription(
             refusal=choice.refusal or Text("a GPU is required and no GPU of this host can be served"),

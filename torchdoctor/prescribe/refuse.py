@@ -14,7 +14,7 @@ from torchdoctor.tables.torch_builds import TorchBuild
 from torchdoctor.values import DriverVersion, PythonTag, Version
 
 # What a person can change, easiest first; the rest only explains.
-_CHANGES = ("unsure", "companion", "wish", "driver", "branch", "python", "libc", "os")
+_CHANGES = ("unsure", "companion", "wish", "driver", "python", "libc", "os")
 
 
 def refuse(judge: Judge, rows: Sequence[TorchBuild], backend: str) -> tuple[Text, Text | None]:
@@ -22,11 +22,20 @@ def refuse(judge: Judge, rows: Sequence[TorchBuild], backend: str) -> tuple[Text
     if not rows:
         return _no_rows(judge, backend)
     failures = [(row, tuple(judge.obstacles(row))) for row in rows]
+    alone: dict[str, list[tuple[TorchBuild, Obstacle]]] = {}
+    for row, found in failures:
+        kinds = {_changed_by(obstacle) for obstacle in found}
+        if len(kinds) == 1:
+            alone.setdefault(kinds.pop(), []).append((row, found[0]))
     for kind in _CHANGES:
-        single = [(row, found[0]) for row, found in failures if {obstacle.kind for obstacle in found} == {kind}]
-        if single:
-            return _one_change(judge, kind, single)
+        if kind in alone:
+            return _one_change(judge, kind, alone[kind])
     return _explain(judge, failures)
+
+
+def _changed_by(obstacle: Obstacle) -> str:
+    """What one would change: another driver lifts both a floor and a branch that does not know the GPU."""
+    return "driver" if obstacle.kind == "branch" else obstacle.kind
 
 
 def _no_rows(judge: Judge, backend: str) -> tuple[Text, Text | None]:
@@ -49,18 +58,18 @@ def _smallest(judge: Judge, kind: str, single: list[tuple[TorchBuild, Obstacle]]
     """The row that asks least of the system; where nothing is there yet, the newest torch, which stands first."""
     if kind in {"libc", "os"}:
         return min(single, key=lambda item: Version.parse(item[1].needs))
-    if kind in {"driver", "branch"} and isinstance(judge.host.driver, DriverVersion):
+    if kind == "driver" and isinstance(judge.host.driver, DriverVersion):
         return min(single, key=lambda item: _oldest_driver(judge, item[0]))
     return single[0]
 
 
 def _oldest_driver(judge: Judge, row: TorchBuild) -> tuple[int, ...]:
-    window = driver_window(judge.tables, row, judge.gpus, judge.host.driver_line)
+    window = driver_window(judge, row)
     return window[0].parts if window else (sys.maxsize,)
 
 
 def _change(judge: Judge, kind: str, row: TorchBuild, obstacle: Obstacle) -> Text | None:
-    if kind in {"driver", "branch"}:
+    if kind == "driver":
         return _change_driver(judge, row)
     if kind == "python":
         return Text("use Python {needs}", needs=_nearest(judge, row))
@@ -80,14 +89,15 @@ def _nearest(judge: Judge, row: TorchBuild) -> PythonTag:
 
 
 def _change_driver(judge: Judge, row: TorchBuild) -> Text | None:
-    window = driver_window(judge.tables, row, judge.gpus, judge.host.driver_line)
+    window = driver_window(judge, row)
     if window is None:
         return None
-    verb = "update the" if isinstance(judge.host.driver, DriverVersion) else "install an"
     first, last = window
     if last is not None:
-        return Text("{verb} NVIDIA driver: {first} or newer, up to branch {last}", verb=verb, first=first, last=last)
-    return Text("{verb} NVIDIA driver: {first} or newer", verb=verb, first=first)
+        return Text("use an NVIDIA driver from {first} up to branch {last}", first=first, last=last)
+    if isinstance(judge.host.driver, DriverVersion):
+        return Text("update the NVIDIA driver to {first} or newer", first=first)
+    return Text("install an NVIDIA driver, {first} or newer", first=first)
 
 
 def _explain(judge: Judge, failures: list[tuple[TorchBuild, tuple[Obstacle, ...]]]) -> tuple[Text, Text | None]:

@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from conftest import Run
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from torchdoctor.commands.batch import answer_lines
+from torchdoctor.prescribe.conditions import Wish
+from torchdoctor.prescribe.install import Writing
+from torchdoctor.tables import Tables
+
+TABLES = Tables()
+GOOD = {
+    "id": "a",
+    "os": "linux",
+    "machine": "x86_64",
+    "python": "3.12",
+    "libc": "glibc-2.35",
+    "driver": "580.65.06",
+    "gpus": ["sm_86"],
+    "torch": None,
+}
+
+MALFORMED = [
+    ("not json at all", "is not JSON"),
+    ("[1, 2]", "not a JSON object"),
+    ('"text"', "not a JSON object"),
+    ('{"id": 1, "os": "beos"}', "os 'beos'"),
+    ('{"id": 1, "os": "linux", "machine": 7}', "machine 7"),
+    ('{"id": 1, "python": "9.9"}', "does not exist"),
+    ('{"id": 1, "python": "three"}', "cannot be read"),
+    ('{"id": 1, "driver": "not-a-driver"}', "driver 'not-a-driver'"),
+    ('{"id": 1, "gpus": "sm_86"}', "is not a list"),
+    ('{"id": 1, "gpus": ["sm_999"]}', "gpu 'sm_999'"),
+    ('{"id": 1, "gpus": ["Voodoo 2"]}', "is not known"),
+    ('{"id": 1, "wsl": "maybe"}', "neither true nor false"),
+    ('{"id": 1, "jetpack": "99"}', "jetpack '99'"),
+    ("[" * 50_000, "is not JSON"),
+]
+
+
+def answers(*lines: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in answer_lines(lines, Wish(), Writing(shell=""), TABLES)]
+
+
+@pytest.mark.parametrize(("line", "words"), MALFORMED, ids=[words for _, words in MALFORMED])
+def test_malformed_line_gets_an_error_object_and_the_next_line_its_answer(line: str, words: str) -> None:
+    bad, good = answers(line, json.dumps(GOOD))
+    assert words in bad["error"]
+    assert bad["build"] is None
+    assert (good["torch"], good["build"]) == ("2.15.0", "cu132")
+
+
+def test_nothing_installed_gets_the_short_form() -> None:
+    assert answers(json.dumps(GOOD))[0]["commands"] == ["python -m pip install torch==2.15.0"]
+
+
+def test_an_installed_torch_gets_local_pins() -> None:
+    command = answers(json.dumps({**GOOD, "torch": "2.9.1+cpu"}))[0]["commands"][0]
+    assert command == "python -m pip install torch==2.15.0+cu132 --index-url https://download.pytorch.org/whl/cu132"
+
+
+def test_blank_lines_are_passed_over() -> None:
+    assert answers("", "  \n") == []
+
+
+def test_null_driver_is_none_and_a_missing_one_is_unknown() -> None:
+    absent, missing = answers(
+        json.dumps({**GOOD, "driver": None}), json.dumps({key: GOOD[key] for key in GOOD if key != "driver"})
+    )
+    assert "this host has none" in absent["reason"]
+    assert "unknown" in missing["reason"]
+
+
+def test_windows_machine_names_are_one() -> None:
+    for machine in ("AMD64", "x86_64", "win_amd64"):
+        answer = answers(
+            json.dumps(
+                {
+                    "os": "windows",
+                    "machine": machine,
+                    "python": "3.12",
+                    "driver": "572.83",
+                    "gpus": ["sm_120"],
+                    "torch": None,
+                }
+            )
+        )[0]
+        assert (answer["torch"], answer["build"]) == ("2.11.0", "cu128")
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from([*GOOD, "jetpack", "wsl", "os_version", "x"]), inner, max_size=6)
+    ),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(json_values)
+def test_any_json_gets_one_answer(value: object) -> None:
+    (answer,) = answers(json.dumps(value))
+    assert set(answer) >= {"id", "torch", "build", "commands", "reason"}
+    assert answer["reason"]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(alphabet=st.characters(blacklist_characters="\n\r\x85\u2028\u2029"), min_size=1).filter(str.strip))
+def test_any_text_gets_one_answer(text: str) -> None:
+    assert len(answers(text)) == 1
+
+
+def test_batch_reads_stdin_and_exits_0_refusals_included(torchdoctor: Run) -> None:
+    lines = [json.dumps(GOOD), "{broken", json.dumps({**GOOD, "libc": "musl"})]
+    done = torchdoctor("install-cmd", "--batch", "-", stdin="\n".join(lines))
+    assert done.returncode == 0, done.stderr
+    assert [json.loads(line)["build"] for line in done.stdout.splitlines()] == ["cu132", None, None]

@@ -1,0 +1,64 @@
+"""The hard hosts: what DESIGN's rule gives for each, from the tables alone."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from conftest import DATA
+
+from torchdoctor.prescribe.choose import Choice, choose
+from torchdoctor.prescribe.conditions import Wish
+from torchdoctor.prescribe.described import describe
+from torchdoctor.prescribe.install import Writing, install_of
+from torchdoctor.tables import Tables
+
+HOSTS = [json.loads(line) for line in (DATA / "decision_hosts.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+def decide(entry: dict[str, Any], tables: Tables) -> Choice:
+    return choose(describe(entry["host"], tables), Wish(), tables)
+
+
+@pytest.mark.parametrize("entry", HOSTS, ids=[f"{entry['host']['id']} {entry['title']}" for entry in HOSTS])
+def test_build_for_host(entry: dict[str, Any], tables: Tables) -> None:
+    choice = decide(entry, tables)
+    row = choice.row
+    got = {"torch": str(row.torch), "build": row.build.name} if row else {"torch": None, "build": None}
+    assert got == {key: entry["expect"][key] for key in ("torch", "build")}
+
+
+@pytest.mark.parametrize(
+    "entry", [entry for entry in HOSTS if not entry["expect"]["torch"]], ids=lambda entry: entry["host"]["id"]
+)
+def test_host_without_official_build_is_told_why(entry: dict[str, Any], tables: Tables) -> None:
+    choice = decide(entry, tables)
+    if wanted := entry["expect"].get("commands"):
+        commands = install_of(choice, Wish(), Writing(), tables).commands
+        assert wanted in commands[0]
+        assert "download.pytorch.org" not in commands[0]
+    else:
+        assert choice.refusal is not None
+        assert str(choice.refusal)
+
+
+def test_mixed_gpus_serve_the_better_and_name_the_one_to_hide(tables: Tables) -> None:
+    entry = next(entry for entry in HOSTS if entry["host"]["id"] == "H22")
+    choice = decide(entry, tables)
+    assert [gpu.name for gpu in choice.hidden] == ["sm_61"]
+    assert any("CUDA_VISIBLE_DEVICES=1" in str(reason) for reason in install_of(choice, Wish(), Writing(), tables).why)
+
+
+def test_refusal_names_musl_and_the_missing_code(tables: Tables) -> None:
+    words = {entry["host"]["id"]: str(decide(entry, tables).refusal) for entry in HOSTS if not entry["expect"]["torch"]}
+    assert "musl" in words["H27"]
+    assert "sm_35" in words["H26"]
+
+
+def test_upgrade_says_what_a_newer_driver_would_bring(tables: Tables) -> None:
+    entry = next(entry for entry in HOSTS if entry["host"]["id"] == "H07")
+    upgrade = install_of(decide(entry, tables), Wish(), Writing(), tables).upgrade
+    assert upgrade is not None
+    assert upgrade.row.torch == tables.torch_builds.newest()
+    assert upgrade.min_driver == "580"

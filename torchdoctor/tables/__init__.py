@@ -1,0 +1,151 @@
+"""The knowledge: one module per table, each loaded and validated only when somebody asks for it."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from torchdoctor.tables.loading import TableError, find_root, read_text
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from torchdoctor.tables.companions import Companions
+    from torchdoctor.tables.coverage import Coverage
+    from torchdoctor.tables.cuda_drivers import CudaDrivers
+    from torchdoctor.tables.driver_branches import DriverBranches
+    from torchdoctor.tables.gpu_models import GpuModels
+    from torchdoctor.tables.indexes import Indexes
+    from torchdoctor.tables.jetpacks import Jetpacks
+    from torchdoctor.tables.known_bad_releases import KnownBadReleases
+    from torchdoctor.tables.neighbours import Neighbours
+    from torchdoctor.tables.os_releases import OsReleases
+    from torchdoctor.tables.python_support import Pythons
+    from torchdoctor.tables.smi_outcomes import SmiOutcomes
+    from torchdoctor.tables.toolkits import Toolkits
+    from torchdoctor.tables.torch_builds import TorchBuilds
+    from torchdoctor.tables.torch_requirements import TorchRequirements
+
+__all__ = ["TableError", "Tables"]
+
+
+class Tables:
+    """Every table of one folder: the package's own, or ``root``. Raises ``TableError`` for a wrong or missing file."""
+
+    def __init__(self, root: Path | None = None) -> None:
+        self.root = root or find_root()
+
+    @cached_property
+    def date(self) -> str:
+        """The day on which the newest row was checked, as an ISO date."""
+        from torchdoctor.tables.cells import iso_date
+
+        try:
+            return iso_date(read_text(self.root, "DATE").strip())
+        except ValueError as error:
+            raise TableError(f"DATE:1: {error}") from None
+
+    @cached_property
+    def torch_builds(self) -> TorchBuilds:
+        """Official torch wheels."""
+        from torchdoctor.tables.torch_builds import FILE, TorchBuilds
+
+        return TorchBuilds(FILE.load(self.root))
+
+    @cached_property
+    def companions(self) -> Companions:
+        """Packages that must fit torch."""
+        from torchdoctor.tables.companions import FILE, Companions
+
+        return Companions(FILE.load(self.root))
+
+    @cached_property
+    def cuda_drivers(self) -> CudaDrivers:
+        """The drivers that CUDA releases need."""
+        from torchdoctor.tables.cuda_drivers import FILE, CudaDrivers
+
+        return CudaDrivers(FILE.load(self.root))
+
+    @cached_property
+    def driver_branches(self) -> DriverBranches:
+        """What each driver branch speaks and drives."""
+        from torchdoctor.tables.driver_branches import FILE, DriverBranches
+
+        return DriverBranches(FILE.load(self.root))
+
+    @cached_property
+    def gpu_models(self) -> GpuModels:
+        """NVIDIA GPUs by name and PCI id."""
+        from torchdoctor.tables.gpu_models import FILE, GpuModels
+
+        return GpuModels(FILE.load(self.root))
+
+    @cached_property
+    def coverage(self) -> Coverage:
+        """Which code runs on which GPU."""
+        from torchdoctor.tables.coverage import FILE, Coverage
+
+        return Coverage(FILE.load(self.root))
+
+    @cached_property
+    def toolkits(self) -> Toolkits:
+        """What each nvcc compiles for and with."""
+        from torchdoctor.tables.toolkits import FILE, Toolkits
+
+        return Toolkits(FILE.load(self.root))
+
+    @cached_property
+    def pythons(self) -> Pythons:
+        """Which Python versions have torch wheels."""
+        from torchdoctor.tables.python_support import FILE, Pythons
+
+        return Pythons(FILE.load(self.root), self.torch_builds.versions(), self.date)
+
+    @cached_property
+    def indexes(self) -> Indexes:
+        """Package indexes and their addresses."""
+        from torchdoctor.tables.indexes import FILE, Indexes
+
+        return Indexes(FILE.load(self.root))
+
+    @cached_property
+    def jetpacks(self) -> Jetpacks:
+        """Jetson Linux and JetPack releases."""
+        from torchdoctor.tables.jetpacks import FILE, Jetpacks
+
+        return Jetpacks(FILE.load(self.root))
+
+    @cached_property
+    def smi_outcomes(self) -> SmiOutcomes:
+        """How nvidia-smi fails."""
+        from torchdoctor.tables.smi_outcomes import FILE, SmiOutcomes
+
+        return SmiOutcomes(FILE.load(self.root))
+
+    @cached_property
+    def os_releases(self) -> OsReleases:
+        """The C library of Linux distributions."""
+        from torchdoctor.tables.os_releases import FILE, OsReleases
+
+        return OsReleases(FILE.load(self.root))
+
+    @cached_property
+    def torch_requirements(self) -> TorchRequirements:
+        """Known faults between torch and packages it does not declare."""
+        from torchdoctor.tables.torch_requirements import FILE, TorchRequirements
+
+        return TorchRequirements(FILE.load(self.root))
+
+    @cached_property
+    def known_bad_releases(self) -> KnownBadReleases:
+        """Releases broken as published."""
+        from torchdoctor.tables.known_bad_releases import FILE, KnownBadReleases
+
+        return KnownBadReleases(FILE.load(self.root))
+
+    @cached_property
+    def neighbours(self) -> Neighbours:
+        """Libraries beside torch with demands of their own."""
+        from torchdoctor.tables.neighbours import FILE, Neighbours
+
+        return Neighbours(FILE.load(self.root))
