@@ -208,6 +208,7 @@ class Tools:
     msvc: int | None | Unknown = Unknown("MSVC version")  # the number behind _MSC_VER: 1942
     python_headers: bool | None | Unknown = Unknown("Python headers")
     compiling: bool | None | Unknown = Unknown("need to compile an extension")
+    torch_compile: bool | None | Unknown = Unknown("wish for torch.compile")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,6 +31,7 @@ def examine(recording: Recording, tables: Tables, request: Request, writing: Wri
         findings=with_commands(findings, prescription),
         outcomes=tuple(outcomes),
         tables_date=tables.date,
+        live=bool(recording.answers),
         install=prescription.install,
         no_install=prescription.refusal,
         change=prescription.change,

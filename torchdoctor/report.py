@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from torchdoctor.facts import Facts, Unknown, is_known
+from torchdoctor.facts import Facts, is_known
 from torchdoctor.findings import SEVERITIES, Finding, Outcome, Severity, Text
 from torchdoctor.prescribe.install import Install
 
@@ -20,6 +20,7 @@ class Report:
     findings: tuple[Finding, ...]
     outcomes: tuple[Outcome, ...]
     tables_date: str
+    live: bool = False  # made from a host that could be asked, not only from what somebody pasted
     install: Install | None = None
     no_install: Text | None = None  # why no build could be chosen, when one is in question
     change: Text | None = None  # the smallest change that would allow one
@@ -31,7 +32,7 @@ class Report:
         if "error" in severities:
             return "fail"
         if self.unknown_because:
-            return "unknown" if "warning" not in severities else "warn"
+            return "unknown"
         return "warn" if "warning" in severities else "ok"
 
     @property
@@ -40,15 +41,16 @@ class Report:
         crashed = next((item for item in self.outcomes if item.outcome == "crashed"), None)
         if crashed:
             return Text("the check {id} crashed: {reason}", id=crashed.id, reason=crashed.reason)
-        if not _recognised_anything(self.facts):
+        if not self.findings and not _recognised_anything(self.facts):
             return Text("nothing in it could be recognised")
-        if (
-            self.facts.request.require_gpu
-            and isinstance(self.facts.gpus, Unknown)
-            and isinstance(self.facts.torch.cuda_available, Unknown)
-        ):
+        if self.facts.request.require_gpu and self._nothing_on_gpus():
             return Text("a GPU is required and the GPUs of this host are unknown")
         return None
+
+    def _nothing_on_gpus(self) -> bool:
+        """Whether a live host's GPUs are unknown; a paste with a warning of its own is judged by that."""
+        is_unknown = not is_known(self.facts.gpus) and not is_known(self.facts.torch.cuda_available)
+        return is_unknown and (self.live or not self.findings)
 
     def at_or_above(self, threshold: Severity) -> bool:
         """Whether any finding is as bad as the threshold or worse."""

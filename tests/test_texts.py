@@ -1,0 +1,109 @@
+"""Bytes to text: every encoding and size that people send."""
+
+from __future__ import annotations
+
+import io
+import random
+from pathlib import Path
+
+import pytest
+
+from torchdoctor.readers.texts import HALF, WHOLE, BadInputError, clean, load_text
+
+TEXT = "GPU 0: Tesla T4 – größer\nzweite Zeile\n"
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "cp1252"])
+def test_every_usual_encoding_is_read(encoding: str) -> None:
+    assert load_text(io.BytesIO(TEXT.encode(encoding)), "a").text == TEXT
+
+
+def test_utf_16_big_endian_with_a_mark_is_read() -> None:
+    assert load_text(io.BytesIO(b"\xfe\xff" + TEXT.encode("utf-16-be")), "a").text == TEXT
+
+
+def test_a_few_broken_characters_do_not_change_the_encoding() -> None:
+    text = load_text(io.BytesIO("größer ü ö ä\n".encode() + b"x\xffy\n"), "a").text
+    assert text == "größer ü ö ä\nx\ufffdy\n"
+
+
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        ("a\r\nb\rc\n", "a\nb\nc\n"),
+        ("\x1b[1;31mred\x1b[0m and \x1b]0;title\x07plain", "red and plain"),
+        ("\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\", "link"),
+        ("a\x00b\x07c\x7fd\te", "abcd\te"),
+        ("\ufeffwide\u200b\xa0space é", "wide space é"),
+        ("cut \x1b[", "cut "),
+    ],
+)
+def test_cleaning(raw: str, expected: str) -> None:
+    assert clean(raw) == expected
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"", "is empty"),
+        (b" \n\t\n", "only blank lines"),
+        (b"\x89PNG\r\n\x1a\n....", "a PNG picture"),
+        (b"\x1f\x8b\x08\x00....", "a gzip archive"),
+        (b"\x7fELF\x02\x01", "a program file"),
+        (bytes(random.Random(1).randbytes(4096)).replace(b"\x1f\x8b", b""), "binary data"),
+        (b"\x00" * 400, "binary data"),
+    ],
+)
+def test_what_is_no_text_is_refused_in_one_line(data: bytes, words: str) -> None:
+    with pytest.raises(BadInputError) as caught:
+        load_text(io.BytesIO(data), "shot")
+    assert words in str(caught.value)
+    assert "shot" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match="does not exist"):
+        load_text(tmp_path / "none.txt")
+    with pytest.raises(BadInputError, match="is a folder"):
+        load_text(tmp_path)
+    with pytest.raises(BadInputError, match="cannot be read|does not exist"):
+        load_text("nul\x00name")
+
+
+def test_a_file_gives_its_name_without_the_folder(tmp_path: Path) -> None:
+    (tmp_path / "env.txt").write_text("CUDA_VISIBLE_DEVICES=0\n", encoding="utf-8")
+    pasted = load_text(str(tmp_path / "env.txt"))
+    assert (pasted.name, pasted.text) == ("env.txt", "CUDA_VISIBLE_DEVICES=0\n")
+
+
+@pytest.fixture(scope="module")
+def numbered() -> bytes:
+    """Numbered lines of fifteen bytes, more than twice what is kept."""
+    return b"".join(b"line %09d\n" % number for number in range((WHOLE + 2 * HALF) // 15 + 10))
+
+
+class Pipe(io.BytesIO):
+    """A stream that hands over odd pieces, as a pipe does."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        return super().read(min(size, 70_001) if size and size > 0 else size)
+
+
+@pytest.mark.parametrize("extra", [1, 15, HALF + 7, 2 * HALF + 1])
+def test_a_long_text_keeps_head_and_tail_at_line_borders(extra: int, numbered: bytes) -> None:
+    text = load_text(Pipe(numbered[: WHOLE + extra]), "log").text
+    lines = text.rstrip("\n").split("\n")
+    assert len(text) <= WHOLE + 100
+    assert lines[0] == "line 000000000"
+    whole = [line for line in lines if line.startswith("line ") and len(line) == 14]
+    assert len(lines) - len(whole) <= 2  # the note on what was left out, and the cut last line
+    last = (WHOLE + extra) // 15 - 1
+    assert whole[-1] == f"line {last:09d}"
+    assert [int(line[5:]) for line in whole] == sorted(int(line[5:]) for line in whole)
+
+
+def test_a_text_of_just_the_limit_is_whole(numbered: bytes) -> None:
+    text = load_text(Pipe(numbered[:WHOLE]), "log").text
+    assert len(text) == WHOLE
+    assert "left out" not in text

@@ -1,0 +1,235 @@
+"""Whether the installed build holds code that this host's NVIDIA GPUs can run, and whether it works at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from torchdoctor.checks.installed import (
+    base_release,
+    driver_cuda,
+    gpu_evidence,
+    gpu_names,
+    has_a_build,
+    is_foreign,
+    is_from_conda,
+    jetson,
+    nvidia_gpus,
+    official_rows,
+    on_jetson,
+    package_evidence,
+    release,
+    torch_cuda,
+    torch_was_imported,
+)
+from torchdoctor.checks.registry import check, seen
+from torchdoctor.facts import Facts, Gpu, NotKnownError, Package, known, need, value_or
+from torchdoctor.findings import Confidence, Evidence, Finding, Remedy, Row, Severity, Text
+from torchdoctor.tables import Tables
+from torchdoctor.tables.known_bad_releases import BadRelease
+from torchdoctor.tables.torch_builds import TorchBuild
+from torchdoctor.values import CudaVersion, GpuArch
+
+_SURE = {"measured", "read"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Code:
+    """The device code that the installed build holds, or may hold at most."""
+
+    native: tuple[GpuArch, ...]
+    ptx: tuple[GpuArch, ...]
+    cuda: CudaVersion | None
+    evidence: Evidence
+    sure: bool
+    row: Row | None = None
+
+
+@check("torch-arch-missing", severity="error", after=("jetson-wheel",))
+def torch_arch_missing(facts: Facts, tables: Tables) -> Iterator[Finding]:
+    """The build has no code for this GPU's compute capability."""
+    if need(facts.torch.build).backend != "cuda":
+        return
+    gpus = _with_capability(nvidia_gpus(facts))
+    if not gpus:
+        return
+    codes = _codes(facts, tables)
+    missing = [gpu for gpu in gpus if not any(_serves(code, gpu, facts, tables) for code in codes)]
+    served = [gpu for gpu in gpus if gpu not in missing]
+    if not missing or (served and value_or(facts.env.get("CUDA_VISIBLE_DEVICES"), "")):
+        return
+    doubtful = all(_only_by_tegra_rule(codes[0], gpu, facts, tables) for gpu in missing)
+    yield Finding(
+        summary=Text("torch {build} has no code for {gpu}", build=need(facts.torch.build), gpu=gpu_names(missing)),
+        why=Text(
+            "A GPU runs code of its own major version and an equal or lower minor one: {gpus}; this build has {code}. "
+            "torch.cuda.is_available() does not look at this, and neither the driver nor the CUDA toolkit can add it.",
+            gpus=", ".join(dict.fromkeys(str(gpu.compute_capability) for gpu in missing)),
+            code=codes[0].evidence.value,
+        ),
+        evidence=(codes[0].evidence, *gpu_evidence(facts, missing, "compute_capability")),
+        remedies=_remedies(facts, tables, missing, served),
+        severity=_severity(bool(served) or doubtful),
+        confidence=_confidence(codes, doubtful=doubtful),
+        row=codes[0].row,
+    )
+
+
+def _with_capability(gpus: Sequence[Gpu]) -> list[Gpu]:
+    """Keep the GPUs of known compute capability; skip the check when there are GPUs and none is known."""
+    told = [gpu for gpu in gpus if value_or(gpu.compute_capability, None)]
+    if gpus and not told:
+        need(gpus[0].compute_capability)
+    return told
+
+
+def _codes(facts: Facts, tables: Tables) -> list[_Code]:
+    """What the build holds: its own list, else the rows of the official wheel, else what its CUDA could compile."""
+    own = value_or(facts.torch.arch_list, None)
+    if own:
+        return [_code_of_list(facts, own)]
+    rows = official_rows(facts, tables)
+    if any(not row.code for row in rows):
+        raise NotKnownError("architectures of the torch build")
+    return [_code_of_row(facts, row) for row in rows] or [_ceiling(facts, tables)]
+
+
+def _code_of_list(facts: Facts, own: Sequence[str]) -> _Code:
+    native = tuple(_parsed(arch for arch in own if arch.startswith("sm_")))
+    ptx = tuple(_parsed(arch for arch in own if arch.startswith("compute_")))
+    return _Code(native, ptx, torch_cuda(facts), seen(facts, "torch.arch_list", " ".join(own)), sure=True)
+
+
+def _parsed(names: Iterable[str]) -> Iterator[GpuArch]:
+    for name in names:
+        with suppress(ValueError):  # a mangled paste; the others still count
+            yield GpuArch.parse(name)
+
+
+def _code_of_row(facts: Facts, row: TorchBuild) -> _Code:
+    listed = " ".join([*map(str, row.code), *(f"{arch}+PTX" for arch in row.ptx)])
+    evidence = seen(facts, "torch.arch_list", listed, f"torch_builds: {row.key}")
+    version, _ = base_release(need(facts.torch.version))
+    exact = release(need(facts.torch.version)) == version and not is_from_conda(facts)
+    return _Code(
+        row.code,
+        row.ptx,
+        row.cuda,
+        evidence,
+        sure=exact and row.code_confidence in _SURE,
+        row=Row("torch_builds", row.key, row.code_source or row.source),
+    )
+
+
+def _ceiling(facts: Facts, tables: Tables) -> _Code:
+    """An unknown build holds at most what its CUDA compiles for; another maker's may hold all of it as PTX too."""
+    cuda = torch_cuda(facts)
+    toolkit = tables.toolkits.of(cuda) if cuda else None
+    if cuda is None or toolkit is None:
+        raise NotKnownError("architectures of the torch build")
+    evidence = seen(facts, "torch.cuda", f"{cuda} (compiles for {toolkit.arch_min} to {toolkit.arch_max})")
+    row = Row("cuda_toolkits", toolkit.key, toolkit.source)
+    return _Code(toolkit.archs, toolkit.archs if is_foreign(facts) else (), cuda, evidence, sure=False, row=row)
+
+
+def _serves(code: _Code, gpu: Gpu, facts: Facts, tables: Tables) -> bool:
+    device = need(gpu.compute_capability)
+    driver = driver_cuda(facts, tables) if code.ptx else None
+    if tables.coverage.serves(code.native, code.ptx, device, code.cuda, driver):
+        return True
+    if driver is None and any(arch <= device for arch in code.ptx):
+        raise NotKnownError("CUDA version of the driver")
+    return False
+
+
+def _only_by_tegra_rule(code: _Code, gpu: Gpu, facts: Facts, tables: Tables) -> bool:
+    """On a Jetson with the server CUDA stack code of the same major has been seen to run although torch refuses it."""
+    device = need(gpu.compute_capability)
+    if not tables.coverage.is_tegra(device) or not on_jetson(facts):
+        return False
+    jetpack = jetson(facts, tables)
+    near = any(arch.major == device.major and arch <= device for arch in code.native)
+    return near and jetpack is not None and jetpack.cuda_stack == "SBSA"
+
+
+def _severity(mild: bool) -> Severity:
+    return "warning" if mild else "error"
+
+
+def _confidence(codes: Sequence[_Code], *, doubtful: bool) -> Confidence:
+    if doubtful:
+        return "possible"
+    return "certain" if all(code.sure for code in codes) else "likely"
+
+
+def _remedies(facts: Facts, tables: Tables, missing: Sequence[Gpu], served: Sequence[Gpu]) -> tuple[Remedy, ...]:
+    remedies = []
+    if all(has_a_build(facts, tables, gpu) for gpu in missing):
+        remedies.append(Remedy(Text("Install a build that has code for {gpu}", gpu=gpu_names(missing)), installs=True))
+    if served:
+        remedies.append(_hide(facts, missing))
+    if not remedies:
+        remedies.append(
+            Remedy(Text("No official build has code for {gpu}; compute on the CPU there", gpu=gpu_names(missing)))
+        )
+    return tuple(remedies)
+
+
+def _hide(facts: Facts, missing: Sequence[Gpu]) -> Remedy:
+    mine = [gpu for gpu in need(facts.gpus) if gpu.vendor == "nvidia"]
+    visible = ",".join(str(index) for index, gpu in enumerate(mine) if gpu not in missing)
+    verb = "set" if facts.os.name == "windows" else "export"
+    return Remedy(
+        Text("Or hide {gpu} from the program", gpu=gpu_names(missing)),
+        commands=(f"{verb} CUDA_DEVICE_ORDER=PCI_BUS_ID", f"{verb} CUDA_VISIBLE_DEVICES={visible}"),
+    )
+
+
+@check("known-bad-release", severity="error", parent="torch-import-fails")
+def known_bad_release(facts: Facts, tables: Tables) -> Iterator[Finding]:
+    """This very release is broken on this platform."""
+    version, nightly = base_release(need(facts.torch.version))
+    name = "pytorch" if is_from_conda(facts) else "torch"
+    if version is None:
+        return
+    for row in tables.known_bad_releases.matching(name, version, nightly):
+        beside = _beside(facts, row)
+        works = row.breaks == "import" and torch_was_imported(facts)
+        if works or beside is False or not _is_platform(facts, row):
+            continue
+        yield Finding(
+            summary=Text("{name} {version} is broken as published here", name=name, version=need(facts.torch.version)),
+            why=Text("{effect}.", effect=row.effect),
+            evidence=(
+                seen(facts, "torch.version", need(facts.torch.version)),
+                *((package_evidence(facts, beside),) if isinstance(beside, Package) else ()),
+            ),
+            remedies=_bad_release_remedies(row),
+            confidence="certain" if row.breaks == "accelerator" else "likely",
+            row=Row("known_bad_releases", row.key, row.source),
+        )
+
+
+def _beside(facts: Facts, row: BadRelease) -> Package | bool:
+    """Return the neighbour that triggers the fault, True when none is needed, False when it is not there."""
+    if not row.beside:
+        return True
+    package = known(facts.packages.find(row.beside))
+    version = release(package.version) if package else None
+    return package if package and version and row.beside_min and version >= row.beside_min else False
+
+
+def _is_platform(facts: Facts, row: BadRelease) -> bool:
+    return (
+        (not row.os or need(facts.os.name) == row.os)
+        and (not row.machine or need(facts.os.machine) == row.machine)
+        and (row.build is None or need(facts.torch.build) == row.build)
+    )
+
+
+def _bad_release_remedies(row: BadRelease) -> tuple[Remedy, ...]:
+    remedy = Remedy(Text("Instead: {fix}", fix=row.fix), installs=row.breaks == "import")
+    if not row.beside:
+        return (remedy,)
+    return (Remedy(remedy.text, commands=(f'conda install "{row.beside}<{row.beside_min}"',)),)

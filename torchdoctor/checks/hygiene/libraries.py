@@ -1,0 +1,254 @@
+"""Whether the libraries that torch loads are the ones it was built with."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from torchdoctor.checks.installed import (
+    base_release,
+    found_packages,
+    is_foreign,
+    is_from_conda,
+    nvidia_gpus,
+    official_rows,
+    package_evidence,
+    release,
+    torch_cuda,
+    torch_was_imported,
+)
+from torchdoctor.checks.registry import check, seen
+from torchdoctor.facts import Facts, NotKnownError, Package, is_known, need, value_or
+from torchdoctor.findings import Evidence, Finding, Remedy, Row, Severity, Text
+from torchdoctor.tables import Tables
+from torchdoctor.values import CudaVersion, Version
+
+_PATH = "LD_LIBRARY_PATH"
+_TOOLKIT_FOLDER = re.compile(r"/cuda-(\d+\.\d+)(?:\.\d+)?(?:/|$)")
+# Their library names carry no CUDA major, so the packages of two majors unpack over each other in nvidia/<name>.
+_SHARED_FOLDERS = ("cudnn", "cusparselt", "nccl", "nvshmem")
+_PIN = re.compile(r"(nvidia-[\w-]+|cuda-toolkit)(?:\[[^\]]*\])?\s*\(?==\s*(\d+(?:\.\d+)*)\)?\s*(?:;(.*))?")
+
+
+@check("nvidia-packages-inconsistent", severity="error", after=("duplicate-torch", "mixed-package-sources"))
+def nvidia_packages_inconsistent(facts: Facts, _tables: Tables) -> Iterator[Finding]:
+    """The nvidia-* packages are not the ones that torch asks for."""
+    build = need(facts.torch.build)
+    if build.backend != "cuda" or is_from_conda(facts) or torch_was_imported(facts):
+        return
+    yield from _missing_or_other(facts)
+    yield from _older_strays(facts)
+
+
+def _missing_or_other(facts: Facts) -> Iterator[Finding]:
+    for name, version in _pins(facts):
+        package = facts.packages.find(name)
+        if package is None:
+            yield _package_finding(facts, name, version, None)
+        elif isinstance(package, Package) and (installed := release(package.version)) and installed < version:
+            yield _package_finding(facts, name, version, package)
+
+
+def _pins(facts: Facts) -> Iterator[tuple[str, Version]]:
+    """Yield the exact demands of torch's own metadata that hold on this host; an unknown marker drops it."""
+    for line in value_or(facts.torch.requires, ()):
+        match = _PIN.fullmatch(line.strip())
+        if match and all(_holds(facts, part) for part in (match[3] or "").split(" and ") if part.strip()):
+            yield match[1], Version.parse(match[2])
+
+
+def _holds(facts: Facts, condition: str) -> bool:
+    name, _, value = condition.strip(" ()").partition("==")
+    ours = {"platform_system": value_or(facts.os.name, ""), "platform_machine": value_or(facts.os.machine, "")}
+    return ours.get(name.strip()) == value.strip(" \"'").lower()
+
+
+def _package_finding(facts: Facts, name: str, version: Version, package: Package | None) -> Finding:
+    has = package.version if package else "none"
+    return Finding(
+        summary=Text("torch asks for {name} {version}, installed is {has}", name=name, version=version, has=has),
+        why=Text(
+            "torch loads these libraries from beside itself; a CUDA or cuDNN of the system cannot stand in for them."
+        ),
+        evidence=(
+            seen(facts, "torch.requires", f"{name}=={version}"),
+            seen(facts, f"packages.{name}", has, facts.source("packages")),
+        ),
+        remedies=(
+            Remedy(Text("Install torch again with its dependencies"), installs=True),
+            Remedy(Text("Or only this package"), commands=(f"python -m pip install {name}=={version}",)),
+        ),
+        confidence="likely" if package else "certain",
+        severity=_pin_severity(version, package),
+    )
+
+
+def _pin_severity(version: Version, package: Package | None) -> Severity | None:
+    """An older release of the same major may still have every symbol that torch needs."""
+    installed = release(package.version) if package else None
+    return "warning" if installed and installed.parts[0] == version.parts[0] else None
+
+
+def _older_strays(facts: Facts) -> Iterator[Finding]:
+    cuda = torch_cuda(facts)
+    for base in _SHARED_FOLDERS if cuda else ():
+        right = facts.packages.find(f"nvidia-{base}-cu{cuda.major if cuda else ''}")
+        if not isinstance(right, Package):
+            continue
+        for stray in facts.packages.items:
+            if (
+                re.fullmatch(rf"nvidia-{base}-cu\d+", stray.name)
+                and stray.name != right.name
+                and _is_older(stray, right)
+            ):
+                yield _stray_finding(facts, stray, right)
+
+
+def _is_older(stray: Package, right: Package) -> bool:
+    theirs, ours = release(stray.version), release(right.version)
+    return theirs is not None and ours is not None and theirs < ours
+
+
+def _stray_finding(facts: Facts, stray: Package, right: Package) -> Finding:
+    return Finding(
+        summary=Text(
+            "{stray} and {right} share one folder",
+            stray=f"{stray.name} {stray.version}",
+            right=f"{right.name} {right.version}",
+        ),
+        why=Text(
+            "Both unpack into nvidia/ under the same file names. If the older was written last, torch misses symbols."
+        ),
+        evidence=(package_evidence(facts, stray), package_evidence(facts, right)),
+        remedies=(
+            Remedy(
+                Text("Remove the older one, then write the right one again"),
+                commands=(
+                    f"python -m pip uninstall {stray.name}",
+                    f"python -m pip install --force-reinstall --no-deps {right.name}=={right.version}",
+                ),
+            ),
+        ),
+        confidence="likely",
+        severity="warning",
+    )
+
+
+@check("library-path-shadowing", severity="warning")
+def library_path_shadowing(facts: Facts, _tables: Tables) -> Iterator[Finding]:
+    """LD_LIBRARY_PATH puts an older CUDA before the libraries of the wheel."""
+    if need(facts.torch.build).backend != "cuda" or is_foreign(facts) or torch_was_imported(facts):
+        return
+    cuda = torch_cuda(facts)
+    folders = [folder for folder in need(facts.env.get(_PATH)).split(":") if folder]
+    older = [
+        (folder, found) for folder in folders if (found := _toolkit_of(facts, folder)) and _could_displace(found, cuda)
+    ]
+    if not older or cuda is None:
+        return
+    folder, found = older[0]
+    yield Finding(
+        summary=Text(
+            "{variable} puts CUDA {found} before torch's own CUDA {cuda}", variable=_PATH, found=found, cuda=cuda
+        ),
+        why=Text(
+            "Libraries of one CUDA major share their names, so the older copy in {folder} can displace the wheel's. "
+            "The wheel needs nothing from a toolkit on the host.",
+            folder=folder,
+        ),
+        evidence=(
+            seen(facts, f"env.{_PATH}", need(facts.env.get(_PATH)), facts.source("env")),
+            seen(facts, "torch.cuda", cuda),
+        ),
+        remedies=(Remedy(Text("Start the program without it"), commands=(f"unset {_PATH}",)),),
+        confidence="likely",
+    )
+
+
+def _toolkit_of(facts: Facts, folder: str) -> CudaVersion | None:
+    """Return the CUDA version of a toolkit's library folder, from its name or from the toolkits found on the host."""
+    for toolkit in value_or(facts.tools.toolkits, ()):
+        if f"{folder}/".startswith(toolkit.path.rstrip("/") + "/"):
+            return toolkit.cuda
+    match = _TOOLKIT_FOLDER.search(folder)
+    return CudaVersion.parse(match[1]) if match else None
+
+
+def _could_displace(found: CudaVersion, cuda: CudaVersion | None) -> bool:
+    return cuda is not None and found.major == cuda.major and found < cuda
+
+
+@check("sibling-library-needs-other-cudnn", severity="warning", parent="library-path-shadowing")
+def sibling_library_needs_other_cudnn(facts: Facts, tables: Tables) -> Iterator[Finding]:
+    """A library beside torch loads another major version of cuDNN."""
+    if need(facts.torch.build).backend != "cuda" or (is_known(facts.gpus) and not nvidia_gpus(facts)):
+        return
+    names = [
+        name
+        for name in tables.neighbours.names()
+        if any(row.cudnn for row in tables.neighbours.rows if row.name == name)
+    ]
+    for package in found_packages(facts, names):
+        version = release(package.version)
+        row = tables.neighbours.find(package.name, version) if version else None
+        if row is None or row.cudnn is None:
+            continue
+        major, evidence = _cudnn(facts, tables)
+        if major == row.cudnn:
+            continue
+        yield Finding(
+            summary=Text(
+                "{name} {version} needs cuDNN {theirs}, torch brings cuDNN {ours}",
+                name=package.name,
+                version=package.version,
+                theirs=row.cudnn,
+                ours=major,
+            ),
+            why=Text(
+                "The files of cuDNN majors differ in name, so those beside torch do not serve it. torch itself is fine."
+            ),
+            evidence=(package_evidence(facts, package), evidence),
+            remedies=(
+                Remedy(
+                    Text("Install a release of {name} built for the same cuDNN as torch", name=package.name),
+                    commands=(f"python -m pip install --upgrade {package.name}",) if row.cudnn < major else (),
+                ),
+            ),
+            confidence="likely",
+            row=Row("torch_neighbours", row.key, row.source),
+        )
+
+
+def _cudnn(facts: Facts, tables: Tables) -> tuple[int, Evidence]:
+    """Return the cuDNN major beside torch: of its nvidia-cudnn package, else of the official wheel."""
+    for package in facts.packages.items:
+        version = release(package.version) if package.name.startswith("nvidia-cudnn-cu") else None
+        if version is not None:
+            return version.parts[0], package_evidence(facts, package)
+    majors = {(row.cudnn.partition(".")[0], row.key) for row in official_rows(facts, tables)}
+    if len({major for major, _ in majors}) != 1 or not (first := min(majors))[0].isdecimal():
+        raise NotKnownError("cuDNN version of the torch build")
+    return int(first[0]), seen(facts, "torch.version", need(facts.torch.version), f"torch_builds: {first[1]}")
+
+
+@check("numpy-abi-mismatch", severity="warning")
+def numpy_abi_mismatch(facts: Facts, tables: Tables) -> Iterator[Finding]:
+    """This torch was compiled for an older NumPy than the one installed."""
+    torch, _ = base_release(need(facts.torch.version))
+    numpy = need(facts.packages.find("numpy"))
+    version = release(numpy.version)
+    row = tables.torch_requirements.broken("torch", torch, "numpy", version) if torch and version else None
+    if row is None:
+        return
+    yield Finding(
+        summary=Text("torch {torch} was compiled for an older NumPy than {numpy}", torch=torch, numpy=numpy.version),
+        why=Text("{effect}.", effect=row.effect),
+        evidence=(seen(facts, "torch.version", need(facts.torch.version)), package_evidence(facts, numpy)),
+        remedies=(
+            Remedy(
+                Text("Pin NumPy below {limit}", limit=row.other_min),
+                commands=(f'python -m pip install "numpy<{row.other_min}"',),
+            ),
+        ),
+        row=Row("torch_requirements", row.key, row.source),
+    )
