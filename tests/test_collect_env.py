@@ -132,6 +132,10 @@ Is CUDA available: {available}
 CUDA runtime version: {nvcc}
 GPU models and configuration: {gpus}
 Nvidia driver version: {driver}
+cuDNN version: Could not collect
+HIP runtime version: N/A
+MIOpen runtime version: N/A
+Is XNNPACK available: True
 """
 USUAL = {
     "torch": "2.5.1+cu124", "cuda": "12.4", "rocm": "N/A", "os": "Ubuntu 22.04 LTS (x86_64)", "libc": "glibc-2.35",
@@ -146,12 +150,20 @@ USUAL = {
         # R610 renamed the header collect_env looks for: a listed GPU shows that the driver is there.
         ({"driver": "Could not collect"}, {"driver.version": "?", "gpus[0].driver_sees": "True"}),
         ({"driver": "Could not collect", "gpus": "Could not collect"}, {"driver.version": "?", "gpus": "?"}),
-        ({"driver": "No CUDA", "gpus": "No CUDA", "nvcc": "No CUDA"}, {"driver.version": "?", "gpus": "()", "tools.nvcc": "None"}),
+        (
+            {"driver": "No CUDA", "gpus": "No CUDA", "nvcc": "No CUDA"},
+            {"driver.version": "?", "gpus": "()", "tools.nvcc": "None"},
+        ),
         ({"cuda": "None", "torch": "2.5.1"}, {"torch.build": "cpu", "torch.cuda": "None"}),
         ({"cuda": "Could not collect", "torch": "2.5.1"}, {"torch.build": "cpu"}),
         ({"cuda": "12.1", "torch": "2.1.0"}, {"torch.build": "cu121", "torch.full": "2.1.0"}),
         (
-            {"cuda": "N/A", "torch": "2.4.1+rocm6.1", "rocm": "6.1.40091-a8dbc0c19", "gpus": "AMD Instinct MI210 (gfx90a:sramecc+:xnack-)"},
+            {
+                "cuda": "N/A",
+                "torch": "2.4.1+rocm6.1",
+                "rocm": "6.1.40091-a8dbc0c19",
+                "gpus": "AMD Instinct MI210 (gfx90a:sramecc+:xnack-)",
+            },
             {"torch.build": "rocm6.1", "torch.cuda": "None", "gpus[0].gfx": "gfx90a", "gpus[0].vendor": "amd"},
         ),
         ({"cuda": "N/A", "torch": "2.4.1", "rocm": "6.1.40091-a8dbc0c19"}, {"torch.build": "rocm6.1"}),
@@ -168,12 +180,18 @@ USUAL = {
             {"place.wsl": "2", "os.name": "linux"},
         ),
         ({"platform": "Linux-4.4.0-19041-Microsoft-x86_64-with-glibc2.29"}, {"place.wsl": "1"}),
-        ({"platform": "Linux-6.10.14-linuxkit-aarch64-with-glibc2.36"}, {"place.container": "docker", "python.machine": "aarch64"}),
-        ({"torch": "2.1.0a0+41361538.nv23.06"}, {"torch.origin": "nvidia", "torch.version": "2.1.0a0", "torch.build": "cu124"}),
+        (
+            {"platform": "Linux-6.10.14-linuxkit-aarch64-with-glibc2.36"},
+            {"place.container": "docker", "python.machine": "aarch64"},
+        ),
+        (
+            {"torch": "2.1.0a0+41361538.nv23.06"},
+            {"torch.origin": "nvidia", "torch.version": "2.1.0a0", "torch.build": "cu124"},
+        ),
         ({"torch": "2.6.0+xpu", "cuda": "None"}, {"torch.build": "xpu"}),
         ({"available": "No"}, {"torch.cuda_available": "False"}),
     ],
-)  # fmt: skip
+)
 def test_the_words_for_nothing(changes: dict[str, str], expected: dict[str, str], tables: Tables) -> None:
     facts = facts_from(REPORT.format(**{**USUAL, **changes}), tables=tables)
     assert seen(facts, expected) == expected
@@ -181,8 +199,18 @@ def test_the_words_for_nothing(changes: dict[str, str], expected: dict[str, str]
 
 def test_a_free_threaded_python_is_told_by_its_banner(tables: Tables) -> None:
     banner = "3.13.1 experimental free-threading build (main, Dec  3 2024) [GCC 13.3.0] (64-bit runtime)"
-    report = REPORT.format(**USUAL).replace("3.11.4 (main, Jul  5 2023, 13:45:01) [GCC 11.2.0] (64-bit runtime)", banner)
+    report = REPORT.format(**USUAL).replace(
+        "3.11.4 (main, Jul  5 2023, 13:45:01) [GCC 11.2.0] (64-bit runtime)", banner
+    )
     assert seen(facts_from(report, tables=tables), {"python.tag": "3.13t"}) == {"python.tag": "3.13t"}
+
+
+def test_no_cuda_at_the_end_of_a_cut_report_proves_no_absence(tables: Tables) -> None:
+    """The lines on Intel's and Apple's GPUs come later."""
+    report = REPORT.format(**{**USUAL, "gpus": "No CUDA", "driver": "No CUDA"})
+    assert facts_from(report, tables=tables).gpus == ()
+    cut = report.partition("HIP runtime")[0]
+    assert seen(facts_from(cut, tables=tables), {"gpus": "?"}) == {"gpus": "?"}
 
 
 def test_packages_keep_their_owner_and_build(tables: Tables) -> None:
@@ -204,7 +232,10 @@ def test_a_list_without_torch_proves_that_it_is_missing_only_where_conda_was_ask
 
 def test_of_two_reports_the_fuller_one_is_read_and_never_a_mixture(tables: Tables) -> None:
     short = "Collecting environment information...\nPyTorch version: 1.13.1+cu117\nCUDA used to build PyTorch: 11.7\n"
-    facts = facts_from(f"it worked before:\n{short}\n\nnow:\nCollecting environment information...\n{REPORT.format(**USUAL)}", tables=tables)
+    facts = facts_from(
+        f"it worked before:\n{short}\n\nnow:\nCollecting environment information...\n{REPORT.format(**USUAL)}",
+        tables=tables,
+    )
     expected = {"torch.full": "2.5.1+cu124", "torch.cuda": "12.4", "driver.version": "550.54.15"}
     assert seen(facts, expected) == expected
 
@@ -215,6 +246,8 @@ def test_a_single_label_is_no_report_and_is_still_read(tables: Tables) -> None:
 
 
 def test_lines_that_are_no_part_of_the_report_stay_messages(tables: Tables) -> None:
-    facts = facts_from("RuntimeError: boom\n" + REPORT.format(**USUAL) + "Process finished with exit code 0\n", tables=tables)
+    facts = facts_from(
+        "RuntimeError: boom\n" + REPORT.format(**USUAL) + "Process finished with exit code 0\n", tables=tables
+    )
     assert [message.text for message in facts.messages] == ["RuntimeError: boom", "Process finished with exit code 0"]
     assert facts.messages[0].source == "file1 line 1"

@@ -188,7 +188,10 @@ MIG_TABLE = stored("nvidia_smi/smi_550_h100_mig.txt")
     [
         (MIG_TABLE, "enabled"),
         (MIG_TABLE.partition("| MIG devices")[0], "enabled"),
-        (MIG_TABLE.replace("|  0    1   0   0  |", "|  1    1   0   0  |").replace("|  0    5", "|  1    5"), "enabled-without-instance"),
+        (
+            MIG_TABLE.replace("|  0    1   0   0  |", "|  1    1   0   0  |").replace("|  0    5", "|  1    5"),
+            "enabled-without-instance",
+        ),
         (MIG_TABLE.partition("|  0    1")[0] + "|  No MIG devices found |", "enabled-without-instance"),
     ],
 )
@@ -237,14 +240,17 @@ def test_failures_are_recognised_in_a_log(text: str, outcome: str, tables: Table
 
 def test_a_failure_in_a_container_counts_before_the_good_answer_of_its_host(tables: Tables) -> None:
     facts = facts_from(
-        stored("nvidia_smi/smi_535_t4.txt"), "(container) $ nvidia-smi\nFailed to initialize NVML: Unknown Error", tables=tables
+        stored("nvidia_smi/smi_535_t4.txt"),
+        "(container) $ nvidia-smi\nFailed to initialize NVML: Unknown Error",
+        tables=tables,
     )
     expected = {"driver.smi": "unknown-error", "driver.version": "535.309.01", "gpus[0].name": "Tesla T4"}
     assert seen(facts, expected) == expected
 
 
 def test_an_exit_status_decides_where_the_text_says_nothing(tables: Tables) -> None:
-    assert [(said.path, said.value) for said in read_smi("", "nvidia-smi", 9, tables)][0] == ("driver.smi", "no-driver")
+    first = next(read_smi("", "nvidia-smi", 9, tables))
+    assert (first.path, first.value) == ("driver.smi", "no-driver")
     assert list(read_smi("", "nvidia-smi", 0, tables)) == []
     assert list(read_smi("anything", "nvidia-smi", None, None)) == []
 

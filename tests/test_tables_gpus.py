@@ -100,7 +100,7 @@ def test_a_pci_id_decides_what_a_name_cannot(tables: Tables, device_id: str, nam
 
 def test_gpus_in_general(tables: Tables) -> None:
     models = tables.gpu_models
-    assert len(models.rows) == 483
+    assert len(models.rows) == 484
     assert models.by_pci("FFFF") is None
     assert "NVIDIA GeForce RTX 3090" in models.suggest("3090")
     assert models.suggest("GeForce RTX 4900") != []

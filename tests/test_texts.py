@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import io
-import random
 from pathlib import Path
 
 import pytest
 
 from torchdoctor.readers.texts import HALF, WHOLE, BadInputError, clean, load_text
 
-TEXT = "GPU 0: Tesla T4 – größer\nzweite Zeile\n"
+TEXT = "GPU 0: Tesla T4 \u2013 größer\nzweite Zeile\n"
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "cp1252"])
@@ -50,7 +49,7 @@ def test_cleaning(raw: str, expected: str) -> None:
         (b"\x89PNG\r\n\x1a\n....", "a PNG picture"),
         (b"\x1f\x8b\x08\x00....", "a gzip archive"),
         (b"\x7fELF\x02\x01", "a program file"),
-        (bytes(random.Random(1).randbytes(4096)).replace(b"\x1f\x8b", b""), "binary data"),
+        (bytes(range(256)) * 16, "binary data"),
         (b"\x00" * 400, "binary data"),
     ],
 )
@@ -67,7 +66,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         load_text(tmp_path / "none.txt")
     with pytest.raises(BadInputError, match="is a folder"):
         load_text(tmp_path)
-    with pytest.raises(BadInputError, match="cannot be read|does not exist"):
+    with pytest.raises(BadInputError, match="cannot be read"):
         load_text("nul\x00name")
 
 

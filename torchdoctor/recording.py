@@ -49,11 +49,12 @@ class Want:
     seconds: float = 5.0
     keep: tuple[str, ...] = ()  # of file and command: only lines with one of these words; of files: only such files
     only: str = ""  # asked only where sys.platform starts with this; elsewhere there is no answer
+    name: str = ""  # its key, where the arguments are a list that may grow: old recordings must stay readable
 
     @property
     def key(self) -> str:
         """The name of its answer in a recording."""
-        return " ".join((self.kind, *self.args))
+        return self.name or " ".join((self.kind, *self.args))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,40 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+class Ordered:
+    """Ordering by one key. Generated comparisons (``order=True``) would cost every start four compilations a class."""
+
+    __slots__ = ()
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """What values of this kind are ordered by."""
+        raise NotImplementedError
+
+    def __lt__(self, other: Self) -> bool:
+        return self.order < other.order
+
+    def __le__(self, other: Self) -> bool:
+        return self.order <= other.order
+
+    def __gt__(self, other: Self) -> bool:
+        return self.order > other.order
+
+    def __ge__(self, other: Self) -> bool:
+        return self.order >= other.order
+
 
 _NUMBERS = re.compile(r"\d+(?:\.\d+)*")
 
 
-@dataclass(frozen=True, order=True, slots=True)
-class Version:
+@dataclass(frozen=True, slots=True)
+class Version(Ordered):
     """A dotted number such as ``2.14.1`` or ``580.65.06``; ``text`` keeps the leading zeros for printing."""
 
     parts: tuple[int, ...]
@@ -24,12 +52,17 @@ class Version:
             raise ValueError(f"not a dotted version: {text[:60]!r}")
         return cls(tuple(int(part) for part in text.split(".")))
 
+    @property
+    def order(self) -> tuple[int, ...]:
+        """The key of ordering."""
+        return self.parts
+
     def __str__(self) -> str:
         return ".".join(map(str, self.parts))
 
 
-@dataclass(frozen=True, order=True, slots=True)
-class DriverVersion:
+@dataclass(frozen=True, slots=True)
+class DriverVersion(Ordered):
     """An NVIDIA driver version; Linux and Windows number the same branch differently, so compare within one OS."""
 
     parts: tuple[int, ...]
@@ -46,12 +79,17 @@ class DriverVersion:
         """The leading number: 580 for 580.65.06."""
         return self.parts[0]
 
+    @property
+    def order(self) -> tuple[int, ...]:
+        """The key of ordering."""
+        return self.parts
+
     def __str__(self) -> str:
         return ".".join([str(self.parts[0]), *(f"{part:02d}" for part in self.parts[1:])])
 
 
-@dataclass(frozen=True, order=True, slots=True)
-class CudaVersion:
+@dataclass(frozen=True, slots=True)
+class CudaVersion(Ordered):
     """A CUDA version as ``major.minor``; patch levels never decide compatibility."""
 
     major: int
@@ -73,12 +111,17 @@ class CudaVersion:
             raise ValueError(f"not a CUDA driver number: {number}")
         return cls(major, minor)
 
+    @property
+    def order(self) -> tuple[int, ...]:
+        """The key of ordering."""
+        return (self.major, self.minor)
+
     def __str__(self) -> str:
         return f"{self.major}.{self.minor}"
 
 
-@dataclass(frozen=True, order=True, slots=True)
-class GpuArch:
+@dataclass(frozen=True, slots=True)
+class GpuArch(Ordered):
     """An NVIDIA compute capability, of a GPU or of compiled code: 8.6, sm_86."""
 
     major: int
@@ -96,6 +139,11 @@ class GpuArch:
     def sm(self) -> str:
         """The compiler's spelling: ``sm_86``."""
         return f"sm_{self.major}{self.minor}"
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """The key of ordering."""
+        return (self.major, self.minor)
 
     def __str__(self) -> str:
         return f"{self.major}.{self.minor}"
@@ -154,8 +202,8 @@ class Build:
         return self.name
 
 
-@dataclass(frozen=True, order=True, slots=True)
-class PythonTag:
+@dataclass(frozen=True, slots=True)
+class PythonTag(Ordered):
     """A CPython ABI that wheels are built for: 3.12, or 3.13t for the free-threaded one."""
 
     major: int
@@ -171,6 +219,11 @@ class PythonTag:
         if not match:
             raise ValueError(f"not a Python version: {text[:60]!r}")
         return cls(int(match[1] or match[4]), int(match[2] or match[5]), bool(match[3] or match[6]))
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """The key of ordering."""
+        return (self.major, self.minor, int(self.free_threaded))
 
     def __str__(self) -> str:
         return f"{self.major}.{self.minor}{'t' if self.free_threaded else ''}"

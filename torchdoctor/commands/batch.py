@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import Any
 
 from torchdoctor.prescribe.choose import choose
@@ -51,7 +50,7 @@ def _answer(line: str, number: int, wish: Wish, writing: Writing, tables: Tables
 def _for_host(writing: Writing, given: dict[str, Any]) -> Writing:
     """The shell asked for, else the usual one of the described system."""
     shell = writing.shell or ("powershell" if given.get("os") == "windows" else "posix")
-    return replace(writing, shell=shell)
+    return writing._replace(shell=shell)
 
 
 def _error(id_: object, message: str) -> dict[str, Any]:

@@ -7,7 +7,6 @@ import json
 import re
 import sys
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -141,7 +140,7 @@ def _host(options: argparse.Namespace, tables: Tables) -> tuple[Host, Writing]:
         if "os" in given or "machine" in given:
             host = describe(given, tables)
             shell = options.shell or ("powershell" if host.os == "windows" else "posix")
-            return host, replace(writing, shell=shell)
+            return host, writing._replace(shell=shell)
         from torchdoctor.facts import Request
         from torchdoctor.pipeline import facts_of
         from torchdoctor.prescribe.prescribe import writing_for
@@ -156,13 +155,13 @@ def _writing(options: argparse.Namespace) -> Writing:
     base = options.index_base
     if base and not re.fullmatch(r"https?://[A-Za-z0-9._~:/@%-]+", base):
         raise UsageError(f"--index-base {base}: not an http(s) address without query or spaces")
-    return replace(writing_of(options), index_base=base)
+    return writing_of(options)._replace(index_base=base)
 
 
 def _batch(options: argparse.Namespace, wish: Wish, tables: Tables) -> int:
     if described_keys(options):
         raise UsageError("--batch describes its hosts line by line: leave the host options out")
-    writing = replace(_writing(options), shell=options.shell or "")
+    writing = _writing(options)._replace(shell=options.shell or "")
     with _batch_lines(options.batch) as lines:
         for answer in answer_lines(lines, wish, writing, tables):
             print(answer)
@@ -182,7 +181,7 @@ def _refuse(choice: Choice, wish: Wish, tables: Tables, formats: list[tuple[str,
     from torchdoctor.findings import Text
 
     reason = choice.refusal or Text("a GPU is required and no GPU of this host can be served")
-    cpu = choose(choice.host, replace(wish, backend="cpu"), tables).runs and wish.backend != "cpu"
+    cpu = choose(choice.host, wish._replace(backend="cpu"), tables).runs and wish.backend != "cpu"
     for name, path in formats:
         if name == "json":
             put(json.dumps(None) + "\n", path)

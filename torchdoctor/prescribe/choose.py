@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby
+from typing import NamedTuple
 
 from torchdoctor.facts import Unknown
 from torchdoctor.findings import Text
@@ -18,8 +19,7 @@ from torchdoctor.tables.torch_builds import TorchBuild
 from torchdoctor.values import DriverVersion, GpuArch, PythonTag
 
 
-@dataclass(frozen=True, slots=True)
-class Upgrade:
+class Upgrade(NamedTuple):
     """The build that a newer driver would allow, and the oldest driver that does."""
 
     min_driver: str

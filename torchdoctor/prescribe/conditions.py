@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchdoctor.facts import Unknown
 from torchdoctor.findings import Text
@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from packaging.specifiers import SpecifierSet
 
 
-@dataclass(frozen=True, slots=True)
-class Obstacle:
+class Obstacle(NamedTuple):
     """One hard condition that a row fails: its kind, the words, and what would satisfy it."""
 
     kind: str  # python, libc, os, driver, branch, kernels, unsure, wish, companion
@@ -28,8 +27,7 @@ class Obstacle:
     needs: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Wish:
+class Wish(NamedTuple):
     """What the user asks for beyond "what runs here"."""
 
     backend: str = "auto"
@@ -38,17 +36,25 @@ class Wish:
     allow_inferred: bool = False
 
 
-@dataclass
 class Judge:
-    """Holds one host against rows; what depends on the host alone is worked out once."""
+    """Holds one host against rows; what depends on the host alone is worked out once.
 
-    host: Host
-    wish: Wish
-    tables: Tables
-    gpus: tuple[GpuTarget, ...] = ()  # those that must be served
-    native_cuda: CudaVersion | None = None  # set for Jetsons, whose driver numbers are not desktop branches
-    _served: dict[tuple[int, int, CudaVersion | None, GpuArch], bool] = field(default_factory=dict, init=False)
-    _by_cuda: dict[CudaVersion, Obstacle | None] = field(default_factory=dict, init=False)
+    ``gpus`` are those that must be served. ``native_cuda`` is set for Jetsons, whose driver numbers are not desktop
+    branches.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        wish: Wish,
+        tables: Tables,
+        gpus: tuple[GpuTarget, ...] = (),
+        native_cuda: CudaVersion | None = None,
+    ) -> None:
+        self.host, self.wish, self.tables = host, wish, tables
+        self.gpus, self.native_cuda = gpus, native_cuda
+        self._served: dict[tuple[int, int, CudaVersion | None, GpuArch], bool] = {}
+        self._by_cuda: dict[CudaVersion, Obstacle | None] = {}
 
     @cached_property
     def driver_cuda(self) -> CudaVersion | None:
@@ -227,8 +233,7 @@ class Judge:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class _Span:
+class _Span(NamedTuple):
     """Python tags as first to last; written out only if somebody reads it."""
 
     tags: tuple[PythonTag, ...]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from torchdoctor.facts import Facts, Gpu, Unknown, is_known, value_or
 from torchdoctor.tables import Tables
 from torchdoctor.values import DriverVersion, GfxId, GpuArch, Libc, PythonTag, Version
 
 
-@dataclass(frozen=True, slots=True)
-class GpuTarget:
+class GpuTarget(NamedTuple):
     """One GPU to be served: its vendor, what code it needs (None: not known), and its name for people."""
 
     vendor: str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from torchdoctor.findings import Text
 from torchdoctor.prescribe import pip, uv_pip
@@ -15,8 +15,7 @@ from torchdoctor.tables import Tables
 WRITERS = {"pip": pip.write, "uv": uv_pip.write}
 
 
-@dataclass(frozen=True, slots=True)
-class Rejected:
+class Rejected(NamedTuple):
     """A build passed over, and the hard condition it fails."""
 
     torch: str
@@ -24,8 +23,7 @@ class Rejected:
     reason: Text
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Install:
+class Install(NamedTuple):
     """What to install. ``needed`` is false where the installed build is right already."""
 
     needed: bool
@@ -38,8 +36,7 @@ class Install:
     upgrade: Upgrade | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Writing:
+class Writing(NamedTuple):
     """How the command is to be written: for which tool, shell and interpreter."""
 
     python: Sequence[str] = ("python",)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from torchdoctor.facts import Unknown
 from torchdoctor.findings import Text
@@ -11,8 +11,7 @@ from torchdoctor.tables import Tables
 from torchdoctor.values import CudaVersion, DriverVersion, GpuArch
 
 
-@dataclass(frozen=True, slots=True)
-class JetsonRoute:
+class JetsonRoute(NamedTuple):
     """How a Jetson gets torch. An empty ``index_path`` means official wheels, judged with its own CUDA."""
 
     jetpack: str

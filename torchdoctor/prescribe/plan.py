@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from torchdoctor.facts import Unknown
 from torchdoctor.prescribe.choose import Choice
@@ -11,8 +11,7 @@ from torchdoctor.tables.companions import Companion
 from torchdoctor.tables.torch_builds import TorchBuild
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(NamedTuple):
     """Requirements from one index (empty address: the installer's default), and those from the default index."""
 
     requirements: tuple[str, ...]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from torchdoctor.facts import Facts, value_or
 from torchdoctor.findings import Finding, Remedy, Text
@@ -14,8 +15,7 @@ from torchdoctor.prescribe.install import Install, Writing, install_of
 from torchdoctor.tables import Tables
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prescription:
+class Prescription(NamedTuple):
     """An install object, or why there is none and the smallest change that would allow one."""
 
     install: Install | None = None
@@ -43,17 +43,17 @@ def _confirm(host: Host, writing: Writing, tables: Tables) -> Install | None:
     if row is None:
         return None
     choice = Choice(host=host, backend=row.build.backend, row=row)
-    return replace(install_of(choice, Wish(), writing, tables, explain=False), needed=False)
+    return install_of(choice, Wish(), writing, tables, explain=False)._replace(needed=False)
 
 
 def writing_for(facts: Facts, writing: Writing) -> Writing:
     """Fill in what only the host knows: the interpreter to install into, and uv where it has no pip."""
     if facts.python.has_pip is False and writing.tool == "pip":
-        writing = replace(writing, tool="uv")
+        writing = writing._replace(tool="uv")
     command = value_or(facts.python.command, "")
     if tuple(writing.python) != ("python",) or not command or "<" in command:  # a redacted path must not be printed
         return writing
-    return replace(writing, python=tuple(command.split("\n")))
+    return writing._replace(python=tuple(command.split("\n")))
 
 
 def with_commands(findings: Sequence[Finding], prescription: Prescription) -> tuple[Finding, ...]:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
+class Said(NamedTuple):
     """One statement of a reader.
 
     ``path`` is a fact's dotted path (``driver.version``) or one of the lists ``gpus``, ``packages``, ``env`` and

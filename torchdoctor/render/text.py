@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from torchdoctor.facts import is_known, value_or
 from torchdoctor.findings import Finding, Text
@@ -14,8 +14,7 @@ _FIXERS = {"user": "", "admin": "the host's administrator: ", "provider": "the p
 _VERDICTS = {"ok": "ok", "warn": "warning", "fail": "fail", "unknown": "unknown"}
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(NamedTuple):
     """One line of output and the style a terminal may give it."""
 
     text: str

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from torchdoctor.tables.cuda_drivers import CudaDrivers
     from torchdoctor.tables.driver_branches import DriverBranches
     from torchdoctor.tables.gpu_models import GpuModels
+    from torchdoctor.tables.gpu_peaks import GpuPeaks
     from torchdoctor.tables.indexes import Indexes
     from torchdoctor.tables.jetpacks import Jetpacks
     from torchdoctor.tables.known_bad_releases import KnownBadReleases
@@ -79,6 +80,13 @@ class Tables:
         from torchdoctor.tables.gpu_models import FILE, GpuModels
 
         return GpuModels(FILE.load(self.root))
+
+    @cached_property
+    def gpu_peaks(self) -> GpuPeaks:
+        """What a GPU can do at best."""
+        from torchdoctor.tables.gpu_peaks import FILE, GpuPeaks
+
+        return GpuPeaks(FILE.load(self.root))
 
     @cached_property
     def coverage(self) -> Coverage:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -23,6 +24,8 @@ _CAUSES = (
     "mixed-package-sources",
     "torch-cpu-build",
 )
+
+_CLAUSE = re.compile(r"(==|!=|>=|<) ?(\d+(?:\.\d+)*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,19 +161,30 @@ def _torch_demands(package: Package) -> tuple[str, ...]:
 
 
 def _own_demand(package: Package, torch: Version) -> _Misfit | None:
-    demands = _torch_demands(package)
-    if not demands:
-        return None
-    from packaging.requirements import InvalidRequirement, Requirement
-
-    for line in demands:
-        try:
-            specifier = Requirement(line).specifier
-        except InvalidRequirement:
-            continue
-        if not specifier.contains(str(torch), prereleases=True):
-            return _Misfit(package, f"torch{specifier}")
+    for line in _torch_demands(package):
+        specifier = line[len("torch") :].strip(" ()")
+        if not _meets(torch, specifier):
+            return _Misfit(package, f"torch{specifier.replace(' ', '')}")
     return None
+
+
+def _meets(torch: Version, specifier: str) -> bool:
+    """Whether a release meets a specifier; the usual forms without packaging, whose import costs more than all checks."""
+    clauses = [_CLAUSE.fullmatch(clause.strip()) for clause in specifier.split(",")]
+    if all(clauses):
+        return all(_holds(torch, clause[1], Version.parse(clause[2])) for clause in clauses if clause)
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+    try:
+        return SpecifierSet(specifier).contains(str(torch), prereleases=True)
+    except InvalidSpecifier:
+        return True
+
+
+def _holds(torch: Version, operator: str, bound: Version) -> bool:
+    size = max(len(torch.parts), len(bound.parts))
+    ours, theirs = (version.parts + (0,) * (size - len(version.parts)) for version in (torch, bound))
+    return {"==": ours == theirs, "!=": ours != theirs, ">=": ours >= theirs, "<": ours < theirs}[operator]
 
 
 def _remedies(facts: Facts, tables: Tables, torch: Version, misfits: Sequence[_Misfit]) -> tuple[Remedy, ...]:

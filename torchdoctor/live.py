@@ -1,0 +1,245 @@
+"""Asks a live host: starts the examined Python, hands it the probe, keeps the answers, redacted at once."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+from typing import Any
+
+from torchdoctor import nvml
+from torchdoctor.recording import Answer, Recording, Want
+from torchdoctor.which_python import PythonChoice, is_local, with_input
+
+CHOICE, NOISE, PSUTIL = "choice", "noise", "psutil"
+START_SECONDS = 30.0
+_MARGIN = 2.0  # beyond the slowest want
+_PYTHON = Want("python")
+_TARGET = Path(__file__).parent / "target"
+_PARTS = (
+    "speaker",
+    "paths",
+    "want_files",
+    "want_python",
+    "want_distributions",
+    "want_commands",
+    "want_library",
+    "probe",
+)
+_PRIVATE = ("home", "home_real", "user", "host", "mark")  # told by the python want for redaction; never recorded
+_NOISE = 2000
+_MARSHAL = 4  # the format that every Python 3 reads
+
+
+class LiveError(Exception):
+    """The examined Python could not be asked: one line that says what was seen and what to type."""
+
+
+class _Talk:
+    """What came back: answers by key, everything else that was printed, the exit status (None: it was ended by us)."""
+
+    def __init__(self) -> None:
+        self.answers: dict[str, dict[str, Any]] = {}
+        self.out = self.err = ""
+        self.status: int | None = None
+
+
+def record(python: PythonChoice, wants: Sequence[Want], *, timeout: float | None = None) -> Recording:
+    """Ask the host where ``python`` runs; raise ``LiveError`` when it cannot be asked.
+
+    ``timeout`` takes the place of the start's deadline and of that of each command and library.
+    """
+    asked = nvml.start() if is_local(python.argv) else None
+    try:
+        wanted = [_PYTHON, *dict.fromkeys(want for want in wants if want != _PYTHON)]
+        answers, private = _answers(python, wanted, timeout)
+        here = is_local(python.argv) and private["mark"] == _own_mark()
+        if here:
+            answers[nvml.KEY] = nvml.finish(asked, timeout or nvml.SECONDS)
+        if here and not sys.platform.startswith("linux"):
+            answers[PSUTIL] = _ask_psutil()
+        return _redacted(answers, private)
+    finally:
+        if asked:
+            nvml.end(asked)
+
+
+def _answers(
+    python: PythonChoice, wanted: Sequence[Want], timeout: float | None
+) -> tuple[dict[str, Answer], dict[str, str]]:
+    """The answers by key, and what was told for redaction alone."""
+    limit = timeout or START_SECONDS
+    talk = _talk(python, wanted, limit, timeout)
+    host = talk.answers.get(_PYTHON.key, {}).get("value")
+    if not isinstance(host, dict):
+        raise LiveError(_trouble(python, talk, limit))
+    private = {name: str(host.pop(name, "")) for name in _PRIVATE}
+    due = [want for want in wanted if not want.only or str(host.get("platform")).startswith(want.only)]
+    return {want.key: _answer(want, talk, limit) for want in due} | dict(_about(python, talk)), private
+
+
+def _redacted(answers: Mapping[str, Answer], private: Mapping[str, str]) -> Recording:
+    from torchdoctor.redact import Identity, Redactor
+
+    redactor = Redactor(Identity((private["home"], private["home_real"]), private["user"], private["host"]))
+    kept = {
+        key: Answer(redactor.value(answer.value), answer.absent, redactor.text(answer.error))
+        for key, answer in answers.items()
+    }
+    return Recording(kept)
+
+
+def _answer(want: Want, talk: _Talk, limit: float) -> Answer:
+    answer = talk.answers.get(want.key)
+    if answer is None:
+        return Answer(error=f"no answer in {limit:g} s")
+    return Answer(answer.get("value"), bool(answer.get("absent")), str(answer.get("error", "")))
+
+
+def _about(python: PythonChoice, talk: _Talk) -> Iterator[tuple[str, Answer]]:
+    """Which Python was asked and why, and what else was printed meanwhile."""
+    yield CHOICE, Answer({"argv": list(python.argv), "why": python.why, "other": python.other})
+    noise = {name: text[:_NOISE] for name, text in (("out", talk.out.strip()), ("err", talk.err.strip())) if text}
+    if noise:
+        yield NOISE, Answer(noise)
+
+
+def _talk(python: PythonChoice, wanted: Sequence[Want], limit: float, timeout: float | None) -> _Talk:
+    """Start the interpreter, hand over the program, read until it ends or the deadline comes."""
+    nonce = os.urandom(16).hex()
+    wants = [(w.key, w.kind, w.args, _deadline(w, timeout), w.keep, w.only) for w in wanted]
+    child = _start(python)
+    talk = _Talk()
+    try:
+        rest = _hand_over(child, _program(nonce, wants, own=python.own).encode("ascii"))
+        out, err = _listen(child, rest, nonce, (limit, _MARGIN + max(want[3] for want in wants)))
+        talk.status = child.returncode
+    finally:
+        nvml.end(child)
+    talk.err = err.decode("utf-8", "replace").replace("\0", "")
+    _read_answers(talk, out.decode("utf-8", "replace"), nonce)
+    return talk
+
+
+def _listen(
+    child: subprocess.Popen[bytes], rest: bytes, nonce: str, seconds: tuple[float, float]
+) -> tuple[bytes, bytes]:
+    """What it writes until it ends; given a first deadline for a first answer, then a second one for all of them."""
+    try:
+        return child.communicate(rest or None, timeout=seconds[0])
+    except subprocess.TimeoutExpired as late:
+        if sys.platform != "win32" and nonce.encode() not in (late.stdout or b""):
+            return late.stdout or b"", late.stderr or b""
+    try:
+        return child.communicate(timeout=seconds[1])
+    except subprocess.TimeoutExpired as late:
+        return late.stdout or b"", late.stderr or b""
+
+
+def _deadline(want: Want, timeout: float | None) -> float:
+    """A given deadline holds for each command and library; reading files may take no longer either."""
+    if timeout is None:
+        return want.seconds
+    return timeout if want.kind in ("command", "library") else min(want.seconds, timeout)
+
+
+def _hand_over(child: subprocess.Popen[bytes], program: bytes) -> bytes:
+    """Write what the pipe takes at once, and use the time until the first answer for our own slow imports."""
+    if child.stdin and hasattr(os, "set_blocking") and sys.platform != "win32":
+        try:
+            os.set_blocking(child.stdin.fileno(), False)
+            program = program[os.write(child.stdin.fileno(), program) :]
+            if not program:
+                child.stdin.close()
+                child.stdin = None
+        except OSError:  # the pipe is full, or nobody reads: communicate() finds out which
+            pass
+    import json  # noqa: F401 - as said
+
+    import torchdoctor.redact  # noqa: F401 - as said
+
+    return program
+
+
+def _program(nonce: str, wants: Sequence[tuple[Any, ...]], *, own: bool) -> str:
+    """One text: its head, and all else packed, since an interpreter reads a program slowly from a pipe.
+
+    Our own interpreter gets the parts as compiled for it (and kept by the import system), any other gets their texts.
+    """
+    import binascii
+    import marshal
+    import zlib
+
+    parts: dict[str, Any] = {"torchdoctor": "", "torchdoctor.target": ""}
+    for name in _PARTS:
+        full, path = f"torchdoctor.target.{name}", _TARGET / f"{name}.py"
+        parts[full] = SourceFileLoader(full, str(path)).get_code(full) if own else path.read_text("utf-8")
+    packed = zlib.compress(marshal.dumps((parts, nonce, list(wants)), _MARSHAL), 1)
+    head = (_TARGET / "start.py").read_text("utf-8")
+    return f"{head}\nrun('{binascii.b2a_base64(packed, newline=False).decode()}')\n"
+
+
+def _start(python: PythonChoice) -> subprocess.Popen[bytes]:
+    argv = [*with_input(python.argv), "-B", "-"]
+    pipe, env = subprocess.PIPE, {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    try:
+        return subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe, env=env, start_new_session=True)  # noqa: S603 - the command the user named, no shell
+    except OSError as error:
+        reason = {"FileNotFoundError": "no such program", "PermissionError": "it may not be started"}
+        raise LiveError(_line(python, reason.get(type(error).__name__, error.strerror or str(error)))) from error
+
+
+def _read_answers(talk: _Talk, text: str, nonce: str) -> None:
+    """Take out what stands between whole marks; all the rest is noise."""
+    import json
+
+    noise, *pieces = text.split(f"\n{nonce}<")
+    for piece in pieces:
+        body, mark, rest = piece.partition(f">{nonce}")
+        noise += rest
+        if mark:
+            key, answer = json.loads(body.encode("utf-8", "replace"))
+            talk.answers[key] = answer
+    talk.out = noise.replace("\0", "")
+
+
+def _trouble(python: PythonChoice, talk: _Talk, limit: float) -> str:
+    """One line on why there was no answer."""
+    if talk.status is None:
+        return _line(python, f"it did not answer in {limit:g} s", f"give it longer with --timeout {4 * limit:g}")
+    if "SyntaxError" in talk.err:
+        return _line(python, "it is older than Python 3.6, or no Python")
+    last = next((line.strip() for line in reversed((talk.err or talk.out).splitlines()) if line.strip()), "")
+    said = f" and said: {last[:200]}" if last else " and said nothing"
+    return _line(python, f"it ended with status {talk.status}{said}")
+
+
+def _line(
+    python: PythonChoice, seen: str, advice: str = "give the path of a Python, or a command that starts one"
+) -> str:
+    shown = " ".join(python.argv)[:200]
+    if python.asked:
+        return f"--python {shown}: {seen} ({advice})"
+    return f"cannot examine {shown} ({python.why}): {seen} ({advice}: --python PATH)"
+
+
+def _own_mark() -> str:
+    """The mark of this very process, as the probe makes it of the examined one (target/want_python.py)."""
+    try:
+        boot, root = Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip(), Path("/").stat()
+    except OSError:
+        return ""
+    return f"{boot} {root.st_dev} {root.st_ino}"
+
+
+def _ask_psutil() -> Answer:
+    """Memory and processors of this host where there is no /proc."""
+    try:
+        import psutil
+    except ImportError as error:
+        return Answer(error=f"psutil: {error}")
+    memory = psutil.virtual_memory()
+    return Answer({"total": memory.total, "available": memory.available, "cpus": psutil.cpu_count()})

@@ -1,0 +1,1 @@
+"""Raw text to facts: each reader yields statements and touches no machine."""

@@ -1,0 +1,124 @@
+"""A pasted text as numbered lines, and which of them a reader has already taken."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from itertools import accumulate
+from typing import NamedTuple
+
+from torchdoctor.recording import PastedText
+
+LINE_LENGTH = 8000  # longer lines are cut: no line we read is longer, and every pattern stays fast
+
+_STAMP = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?Z?\s")
+_QUOTE = re.compile(r"(?:\s{0,12}>(?!>) ?)+")
+_PROMPT = re.compile(
+    r"\s*(?:\([^()]{1,60}\)\s*){0,3}"  # (base), (host)
+    r"(?:PS\s+)?"
+    r"(?:\[[^\]]{0,80}\]|[\w.-]{1,40}@[\w.-]{1,60}[^$#%>]{0,120}|[A-Za-z]:\\[^<>|]{0,120})?\s*"  # user@host:dir, C:\dir
+    r"(?:>>>|[$#%>\u276f]|In \[\d+\]:)\s*(?=\S)"
+)
+
+
+class Line(NamedTuple):
+    """One line: its number in the file, and its text without quote marks and trailing blanks."""
+
+    number: int
+    text: str
+
+
+class Part(NamedTuple):
+    """A recognised stretch of a text: what kind it is, the file's name, and its lines."""
+
+    kind: str
+    name: str
+    lines: tuple[Line, ...]
+
+    @property
+    def first_line(self) -> int:
+        """The number of its first line."""
+        return self.lines[0].number if self.lines else 0
+
+    def at(self, line: Line) -> str:
+        """Where a line stands, in the words of a report."""
+        return f"{self.name} line {line.number}"
+
+
+class Document:
+    """The lines of one pasted text; readers take what they recognise, the rest are messages."""
+
+    def __init__(self, pasted: PastedText) -> None:
+        self.name = pasted.name
+        self.text = pasted.text
+        self._raw = pasted.text.split("\n")
+        self.texts = [
+            line.rstrip() if len(line) < LINE_LENGTH and ">" not in line[:14] and not line[:1].isdigit() else plain(line)
+            for line in self._raw
+        ]
+        self._taken = bytearray(len(self.texts))
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        """Where each line begins in the text."""
+        return list(accumulate((len(line) + 1 for line in self._raw), initial=0))
+
+    def has(self, *words: str) -> bool:
+        """Whether any of these words stands anywhere in the text."""
+        return any(word in self.text for word in words)
+
+    def lines_with(self, *words: str) -> list[int]:
+        """The free lines that hold any of these words: the cheap way to find the few that matter in a long log."""
+        found: set[int] = set()
+        for word in words:
+            place = self.text.find(word)
+            while place >= 0:
+                index = bisect_right(self._starts, place) - 1
+                found.add(index)
+                place = self.text.find(word, self._starts[index + 1])
+        return sorted(index for index in found if not self._taken[index])
+
+    def is_free(self, index: int) -> bool:
+        """Whether no reader has taken this line."""
+        return not self._taken[index]
+
+    def free(self) -> Iterator[tuple[int, str]]:
+        """The lines nobody has taken that are not blank, with their index."""
+        taken = self._taken
+        return ((index, text) for index, text in enumerate(self.texts) if text and not taken[index])
+
+    def take(self, kind: str, indices: Iterable[int]) -> Part:
+        """Hand these lines to a reader; those already taken are left out."""
+        chosen = [index for index in indices if not self._taken[index]]
+        for index in chosen:
+            self._taken[index] = 1
+        return self.part(kind, chosen)
+
+    def part(self, kind: str, indices: Iterable[int]) -> Part:
+        """Show these lines to a reader and leave them among the messages as well."""
+        return Part(kind, self.name, tuple(Line(index + 1, self.texts[index]) for index in indices))
+
+    def at(self, index: int) -> str:
+        """Where a line stands, in the words of a report."""
+        return f"{self.name} line {index + 1}"
+
+
+def plain(line: str) -> str:
+    """A line without quote marks, CI time stamps and trailing blanks, cut to a bounded length."""
+    line = line[:LINE_LENGTH]
+    if stamp := _STAMP.match(line):
+        line = line[stamp.end() :]
+    if quote := _QUOTE.match(line):
+        line = line[quote.end() :]
+    return line.rstrip()
+
+
+def command_of(text: str) -> str:
+    """The command typed at a shell or Python prompt, or an empty string when the line shows no prompt."""
+    match = _PROMPT.match(text)
+    return text[match.end() :].strip() if match else ""

@@ -1,0 +1,113 @@
+"""What installers and image recipes say of the Python they install for: pip's and uv's output, a Dockerfile."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from torchdoctor.facts import Package, Packages
+from torchdoctor.readers.package_rows import freeze_row, normalised
+from torchdoctor.readers.recogniser import Recogniser, Spot
+from torchdoctor.readers.statement import Said
+from torchdoctor.readers.torch_words import build_of, torch_said
+from torchdoctor.values import PythonTag, canonical_machine
+
+_WHEEL = re.compile(
+    r"([A-Za-z][\w.]{1,60})-(\d[\w.!]{0,60}(?:\+|%2B)?[\w.]{0,60})-(cp\d{2,4})-(cp\d{2,4}t?|abi3|none)-(\w{3,120})"
+)
+_SYSTEMS = (("win", "windows"), ("manylinux", "linux"), ("linux", "linux"), ("musllinux", "linux"), ("macosx", "macos"))
+_DONE = re.compile(r"Successfully installed\s+(.*)$")
+_DONE_ITEM = re.compile(r"([A-Za-z0-9][\w.]*(?:-[A-Za-z][\w.]*)*)-(\d[\w.!+]*)")
+_SATISFIED = re.compile(
+    r"Requirement already satisfied: ([\w.-]{1,80})\S* in (\S.*?) (?:\(from .*\) )?\((\d[\w.+!]*)\)$"
+)
+_UV = re.compile(r"\s?\+ (\S+==\S+)$")
+_FROM = re.compile(r"FROM\s+(?:--platform=\S+\s+)?(\S+?)(?::(\S+))?(?:\s+[Aa][Ss]\s+\S+)?$")
+_PIN = re.compile(r"\btorch==(\d[\w.+]*)")
+_INDEX = re.compile(r"/whl/(?:test/|nightly/)?((?:cu|rocm)\d[\d.]*|cpu|xpu)\b")
+_UBUNTU = re.compile(r"ubuntu(\d\d)\.?(\d\d)")
+
+
+def _wheel(spot: Spot) -> Iterator[Said]:
+    """A wheel file that pip chose fits the interpreter: its tags name Python, system and machine."""
+    match = _WHEEL.search(spot.text)
+    if not match:
+        return
+    if match[1].lower() == "torch" and match[4].startswith("cp"):
+        yield from torch_said(match[2].replace("%2B", "+"), spot.source)
+        yield Said("python.tag", PythonTag.parse(match[4]), spot.source)
+    yield from platform_tag_said(match[5], spot.source)
+
+
+def platform_tag_said(tag: str, source: str) -> Iterator[Said]:
+    """What a wheel's platform tag says: ``manylinux_2_28_x86_64``, ``win_amd64``, ``macosx_11_0_arm64``."""
+    name = next((name for start, name in _SYSTEMS if tag.startswith(start)), "")
+    machine = re.search(r"(x86_64|amd64|aarch64|arm64)$", tag)
+    if name and machine:
+        yield Said("os.name", name, source)
+        yield Said("os.machine", canonical_machine(machine[1], name), source)
+
+
+def _done(spot: Spot) -> Iterator[Said]:
+    match = _DONE.match(spot.text)
+    items = (
+        tuple(Package(name=normalised(name), version=version) for name, version in _DONE_ITEM.findall(match[1]))
+        if match
+        else ()
+    )
+    yield from _packages(items, spot.source)
+
+
+def _satisfied(spot: Spot) -> Iterator[Said]:
+    if match := _SATISFIED.match(spot.text):
+        yield from _packages((Package(name=normalised(match[1]), version=match[3], location=match[2]),), spot.source)
+
+
+def _uv_added(spot: Spot) -> Iterator[Said]:
+    if (match := _UV.match(spot.text)) and (row := freeze_row(match[1])):
+        yield from _packages((row,), spot.source)
+
+
+def _packages(items: tuple[Package, ...], source: str) -> Iterator[Said]:
+    if items:
+        yield Said("packages", Packages(items), source)
+    for item in items:
+        if item.name == "torch":
+            yield from torch_said(item.version, source)
+
+
+def _base_image(spot: Spot) -> Iterator[Said]:
+    """The image a Dockerfile starts from names its distribution."""
+    if not (match := _FROM.match(spot.text)):
+        return
+    yield Said("place.container", "docker", spot.source)
+    yield Said("os.name", "linux", spot.source)
+    if ubuntu := _UBUNTU.search(match[2] or ""):
+        yield Said("os.distribution", f"Ubuntu {ubuntu[1]}.{ubuntu[2]}", spot.source)
+        yield Said("os.version", f"{ubuntu[1]}.{ubuntu[2]}", spot.source)
+
+
+def _recipe_install(spot: Spot) -> Iterator[Said]:
+    """``RUN pip install torch==X --index-url .../whl/cu130``: what the image holds."""
+    pin, index = _PIN.search(spot.text), _INDEX.search(spot.text)
+    if pin:
+        yield from torch_said(pin[1], spot.source)
+    if index and re.search(r"\btorch\b", spot.text) and (build := build_of(index[1])):
+        yield Said("torch.installed", True, spot.source)
+        yield Said("torch.build", build, spot.source)
+        yield Said("torch.origin", "pytorch", spot.source)
+
+
+_CHOSEN = r"\s*(?:Downloading|Using cached|Processing|Obtaining)\s.{0,400}?-cp\d"
+_BARE = r"\s*[\w.]{2,40}-\d[\w.+]{0,40}-cp\d{2,4}-\w{3,40}-(?:win|manylinux|linux|macosx)\w*"
+RECOGNISERS = (
+    Recogniser(_CHOSEN, _wheel, "downloading using processing obtaining", keeps=True),
+    Recogniser(_BARE, _wheel, "torch torchvision torchaudio triton", keeps=True),
+    Recogniser(r"\s*Successfully installed\s", _done, "successfully", keeps=True),
+    Recogniser(
+        r"\s*Requirement already satisfied: (?:torch|numpy|nvidia|triton)", _satisfied, "requirement", keeps=True
+    ),
+    Recogniser(r"\s?\+ (?:torch|nvidia|triton|numpy)[\w.-]*==\d", _uv_added, "torch nvidia triton numpy", keeps=True),
+    Recogniser(r"FROM\s+\S+[:/]\S+", _base_image, "from"),
+    Recogniser(r"RUN\s.{0,400}?\bpip3?\s+install\b.{0,400}?\btorch\b", _recipe_install, "run"),
+)

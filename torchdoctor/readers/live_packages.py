@@ -1,0 +1,67 @@
+"""The complete list of what is installed beside the examined interpreter."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from torchdoctor.facts import Package, Packages, Unknown
+from torchdoctor.readers.answers import Answers
+from torchdoctor.readers.statement import Said
+from torchdoctor.recording import Recording, Want
+
+# Those whose requirements bear on torch; the others are known by the names of their folders alone.
+DISTRIBUTIONS = Want(
+    "distributions",
+    ("torch", "torchvision", "torchaudio", "torchtext", "torchdata", "torchcodec", "torchao", "triton",
+     "pytorch-triton", "xformers", "flash-attn", "bitsandbytes", "vllm", "cuda-toolkit"),
+    seconds=20.0,
+    name="distributions",
+)  # fmt: skip
+WANTS = (DISTRIBUTIONS,)
+
+Row = Mapping[str, Any]
+
+
+def read(recording: Recording) -> Iterator[Said]:
+    """Python's distributions in the order of the path, then what only conda knows."""
+    answers = Answers(recording)
+    if not answers.looked(DISTRIBUTIONS):
+        return
+    rows = answers.rows(DISTRIBUTIONS)
+    builds = {
+        (normalised(row), row["version"]): str(row["build"]) for row in rows if "build" in row and "version" in row
+    }
+    python = [_package(row, builds) for row in rows if "build" not in row and row.get("name")]
+    names = {package.name for package in python}
+    conda = [_package(row, builds) for row in rows if "build" in row and normalised(row) not in names]
+    yield Said("packages", Packages(tuple(python + conda), complete=True), "distributions")
+
+
+def normalised(row: Row) -> str:
+    """The name as the packaging rules compare it."""
+    return re.sub(r"[-_.]+", "-", str(row.get("name", ""))).lower()
+
+
+def owner_of(row: Row) -> str:
+    """The installer a distribution names; Debian's own say nothing and are told by their folder."""
+    installer = str(row.get("installer", "")).strip().lower()
+    return installer or (
+        "apt" if "dist-packages" in str(row.get("path", "")) and "/local/" not in str(row.get("path", "")) else ""
+    )
+
+
+def _package(row: Row, builds: Mapping[tuple[str, Any], str]) -> Package:
+    name = normalised(row)
+    requires = row.get("requires")
+    return Package(
+        name=name,
+        version=str(row.get("version", "")),
+        owner=owner_of(row) or None,
+        build=builds.get((name, row.get("version"))) or Unknown("build string of the package"),
+        location=str(row["path"]) if row.get("path") else Unknown("place of the package"),
+        requires=tuple(map(str, requires))
+        if isinstance(requires, list)
+        else Unknown("requirement list of the package"),
+    )

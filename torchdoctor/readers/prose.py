@@ -1,0 +1,123 @@
+"""Short descriptions in free words: "Jetson Xavier NX, JetPack 5.1.2", "I'm using Windows with WSL1".
+
+Only short texts are read so, only their lines that are no part of a log, and a fact counts only when all of them agree.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from torchdoctor.readers.document import Document
+from torchdoctor.readers.gpu_words import named_gpu
+from torchdoctor.readers.platform_words import distribution_said, platform_said, python_said
+from torchdoctor.readers.statement import Said
+from torchdoctor.readers.torch_words import torch_said
+from torchdoctor.values import canonical_machine
+
+_SHORT_TEXT = 40  # lines: a longer text is a log
+_SHORT_LINE = 140
+_LOG = re.compile(
+    r"Error\b|ERROR\b|\.whl\b|Exception|Warning|Traceback|^\s*File \"|^\s+at |https?://|\bFATAL|==|[{}]|->|=>"
+    r"|compared|tried|tested|works on|built for|you have|"
+    r"[A-Za-z]:\\|^\s*[#$>]|\"\"\"|^\s*\[|\bpip\b|\bimport\b|\bWARNING|\bINFO\b|command not found|\bnot found\b"
+)
+_DISTRIBUTION = re.compile(
+    r"\b((?:Ubuntu|Debian GNU/Linux|Debian|Fedora(?: Linux)?|CentOS(?: Linux)?|Rocky Linux|AlmaLinux"
+    r"|Amazon Linux|RHEL|openSUSE Leap)\s+"
+    r"(?:\w+ \(\d{1,2}(?:\.\d{1,2})?\)|\d{1,4}(?:\.\d{1,2})?(?: LTS)?))"
+)
+_WINDOWS = re.compile(r"\b(?:Windows|windows)\s?(?:10|11|Server)?\b")
+_MAC = re.compile(r"\b(?:macos-\d\d|macOS|Mac ?OS X|MacBook|Mac ?mini|iMac|Mac Studio|Intel Mac)\b")
+_MAC_INTEL = re.compile(r"\bIntel Mac\b|\b(?:MacBook|iMac|Mac)\b.{0,30}\bIntel\b")
+_MAC_ARM = re.compile(r"\b(?:MacBook|iMac|Mac)\b.{0,30}\bM[1-9]\b|\bApple [Ss]ilicon\b")
+_WSL = re.compile(r"(?<!no )(?<!not )(?<!without )\bWSL ?([12])\b(?!\.)")
+_MACHINE = re.compile(r"\b(x86_64|aarch64|arm64)\b")
+_JETSON = re.compile(r"\b(Jetson (?:Nano|TX[12]|(?:AGX )?(?:Xavier|Orin|Thor)(?: (?:NX|Nano|AGX))?))\b")
+_JETPACK = re.compile(r"\b[Jj]et[Pp]ack (\d\.\d(?:\.\d)?)\b")
+_L4T = re.compile(r"\bL4T [rR]?(\d{2}\.\d{1,2}(?:\.\d{1,2})?)\b")
+_GPU = re.compile(
+    r"\b(NVIDIA [A-Z]{1,2}\d{1,3}[A-Z]{0,2}\b(?:-[A-Z]+\d?-\d+GB)?|(?:NVIDIA )?(?:GeForce )?[RG]TX (?:PRO )?\d{3,4}"
+    r"(?: Ti| SUPER)*(?: Laptop GPU)?"
+    r"|(?:AMD )?Radeon(?:\(TM\))? (?:RX )?\d{3,4}[A-Z]{0,3}(?: XTX?)?|Intel Arc [AB]\d{3}M?)\b"
+)
+_GFX = re.compile(r"^\s*((?:AMD )?Radeon.{1,60}\(gfx[0-9a-f]{3,4}\))")
+_PYTHON = re.compile(r"\b[Pp]ython(?: version)?[ :=-]{0,2}v?(3\.\d{1,2}(?:\.\d{1,2})?)\b")
+_TORCH = re.compile(
+    r"\b(?:[Pp]y)?[Tt]orch(?: version)?(?: is|[=:-])? ?v?"
+    r"(\d\.\d{1,2}(?:\.\d)?(?:\+(?:cu|rocm)\d[\d.]*|\+cpu|\+xpu)?)(?![.\w])"
+)
+_RELEASED = re.compile(r"\d\.\d{1,2}\.\d(?:\+\w[\w.]*)?")
+
+
+def read_prose(document: Document) -> Iterator[Said]:
+    """What a short description says; a path on which its lines disagree is dropped."""
+    if len(document) > _SHORT_TEXT:
+        return
+    said = [item for index, text in document.free() if _is_prose(text) for item in _line(text, document.at(index))]
+    for path in dict.fromkeys(item.path for item in said):
+        values = [item.value for item in said if item.path == path]
+        if all(value == values[0] for value in values):
+            yield next(item for item in said if item.path == path)
+
+
+def _is_prose(text: str) -> bool:
+    return len(text) <= _SHORT_LINE and not _LOG.search(text)
+
+
+def _line(text: str, source: str) -> Iterator[Said]:
+    yield from platform_said(text, source)
+    yield from _system(text, source)
+    for pattern, reader in _WORDS:
+        found = pattern.findall(text)
+        if len(found) == 1 and not (pattern is _GPU and (_GFX.search(text) or _JETSON.search(text))):
+            yield from reader(found[0], source)
+    if "Jetson AI Lab" in text or "jetson-ai-lab" in text:
+        yield Said("torch.origin", "jetson", source)
+
+
+def _system(text: str, source: str) -> Iterator[Said]:
+    """The operating system: a Linux named beside Windows runs inside it."""
+    if wsl := _WSL.search(text):
+        yield Said("place.wsl", int(wsl[1]), source)
+        yield Said("os.name", "linux", source)
+    distributions = _DISTRIBUTION.findall(text)
+    if len(distributions) == 1:
+        yield from distribution_said(distributions[0], source)
+    elif not wsl and _MAC.search(text):
+        yield Said("os.name", "macos", source)
+        if version := re.search(r"\bmac(?:OS |os-)(\d{2}(?:\.\d{1,2}){0,2})\b", text):
+            yield Said("os.version", version[1], source)
+        if _MAC_INTEL.search(text):
+            yield Said("os.machine", "x86_64", source)
+        elif _MAC_ARM.search(text):
+            yield Said("os.machine", "arm64", source)
+    elif not wsl and not distributions and _WINDOWS.search(text):
+        yield Said("os.name", "windows", source)
+        if build := re.search(r"\b10\.0\.\d{5}\b", text):
+            yield Said("os.version", build[0], source)
+    elif not distributions and re.search(r"\bLinux\b", text):
+        yield Said("os.name", "linux", source)
+
+
+def _jetson(name: str, source: str) -> Iterator[Said]:
+    yield Said("gpus", (named_gpu(name, vendor="nvidia"),), source)
+    yield Said("os.name", "linux", source)
+    yield Said("os.machine", "aarch64", source)
+
+
+def _torch(version: str, source: str) -> Iterator[Said]:
+    if _RELEASED.fullmatch(version):
+        yield from torch_said(version, source)
+
+
+_WORDS: tuple[tuple[re.Pattern[str], Callable[[str, str], Iterator[Said]]], ...] = (
+    (_MACHINE, lambda text, source: iter([Said("os.machine", canonical_machine(text), source)])),
+    (_JETSON, _jetson),
+    (_JETPACK, lambda text, source: iter([Said("place.jetpack", text, source)])),
+    (_L4T, lambda text, source: iter([Said("place.l4t", text, source)])),
+    (_GFX, lambda text, source: iter([Said("gpus", (named_gpu(text),), source)])),
+    (_GPU, lambda text, source: iter([Said("gpus", (named_gpu(text),), source)])),
+    (_PYTHON, python_said),
+    (_TORCH, _torch),
+)

@@ -1,0 +1,107 @@
+"""Recognisers: small readers of single lines, found by the words they hold so that a long log stays cheap."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+from torchdoctor.readers.statement import Said
+
+if TYPE_CHECKING:
+    from torchdoctor.readers.document import Document
+    from torchdoctor.tables import Tables
+
+_FIRST_WORD = re.compile(r"[\s*\-+\u2022`\"|$#>%/(]*([A-Za-z]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A recognised line in its surroundings."""
+
+    document: Document
+    index: int
+    tables: Tables
+
+    @property
+    def text(self) -> str:
+        """The line, without blanks around it."""
+        return self.document.texts[self.index].strip()
+
+    @property
+    def source(self) -> str:
+        """Where it stands."""
+        return self.document.at(self.index)
+
+    def following(self, limit: int = 40) -> Sequence[str]:
+        """The lines after it."""
+        return self.document.texts[self.index + 1 : self.index + 1 + limit]
+
+    def next_line(self) -> str:
+        """The line after it, or an empty one at the end."""
+        return next(iter(self.following(1)), "").strip()
+
+    def preceding(self, limit: int = 3) -> str:
+        """The nearest line before it that is not blank."""
+        before = self.document.texts[max(0, self.index - limit) : self.index]
+        return next((text.strip() for text in reversed(before) if text), "")
+
+
+@dataclass(frozen=True, slots=True)
+class Recogniser:
+    """One kind of line: a pattern for its start, and what such a line says.
+
+    A line is tried only when its first word is one of ``first`` (lower case, separated by blanks) or when it holds one of
+    ``words``. ``keeps`` leaves the line among the messages, for readers of logs; ``drops`` takes it out of them though it
+    says nothing, because it is part of a tool's answer.
+    """
+
+    pattern: str
+    read: Callable[[Spot], Iterator[Said]]
+    first: str = ""
+    words: tuple[str, ...] = ()
+    keeps: bool = False
+    drops: bool = False
+
+
+def nothing(_spot: Spot) -> Iterator[Said]:
+    """Read nothing: for lines that are known and of no use."""
+    yield from ()
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern)
+
+
+def read_lines(document: Document, recognisers: Sequence[Recogniser], tables: Tables) -> Iterator[Said]:
+    """What single lines say: the recognisers that a line's words call for read it, until one takes it."""
+    for index, candidates in sorted(_candidates(document, recognisers).items()):
+        text = document.texts[index]
+        for recogniser in candidates:
+            if not _compiled(recogniser.pattern).match(text):
+                continue
+            said = list(recogniser.read(Spot(document, index, tables)))
+            yield from said
+            if recogniser.drops or (said and not recogniser.keeps):
+                document.take("line", [index])
+                break
+
+
+def _candidates(document: Document, recognisers: Sequence[Recogniser]) -> dict[int, list[Recogniser]]:
+    """The recognisers to try on each line, in their order."""
+    by_first: dict[str, list[int]] = {}
+    for place, recogniser in enumerate(recognisers):
+        for word in recogniser.first.split():
+            by_first.setdefault(word, []).append(place)
+    found: dict[int, set[int]] = {}
+    for index, text in document.free():
+        first = _FIRST_WORD.match(text)
+        if first and (places := by_first.get(first[1].lower())):
+            found[index] = set(places)
+    for place, recogniser in enumerate(recognisers):
+        for index in document.lines_with(*recogniser.words):
+            found.setdefault(index, set()).add(place)
+    return {index: [recognisers[place] for place in sorted(places)] for index, places in found.items()}

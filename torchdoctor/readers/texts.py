@@ -1,0 +1,161 @@
+"""Bytes to text: whatever a stranger pastes becomes lines of plain text, within a fixed amount of memory.
+
+Nothing is trusted: the size, the encoding, terminal escapes, control characters and the kind of file may all be wrong.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import BinaryIO
+
+from torchdoctor.recording import PastedText
+
+MEGABYTE = 1024 * 1024
+WHOLE = 8 * MEGABYTE  # up to here a text is kept whole
+HALF = 4 * MEGABYTE  # beyond, this much of its head and of its tail
+_SAMPLE = 64 * 1024
+
+_SIGNATURES = {
+    b"\x89PNG": "a PNG picture",
+    b"\xff\xd8\xff": "a JPEG picture",
+    b"GIF8": "a GIF picture",
+    b"%PDF": "a PDF file",
+    b"PK\x03\x04": "a zip archive",
+    b"\x1f\x8b": "a gzip archive",
+    b"\xfd7zXZ": "an xz archive",
+    b"\x28\xb5\x2f\xfd": "a zstd archive",
+    b"\x7fELF": "a program file",
+}
+_ESCAPES = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]"  # colours and cursor movement
+    r"|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?"  # window titles and links
+    r"|\x1b[ -/]*[0-~]"  # everything shorter
+)
+_CONTROL = bytes(code for code in (*range(32), 127) if chr(code) not in "\t\n")
+_INVISIBLE = re.compile(r"[\x80-\x9f\u200b\u200e\u200f\u2060\ufeff]+")
+_BLANKS = ("\xa0", "\u202f", "\u2007")
+
+
+class BadInputError(ValueError):
+    """A file that cannot be read as text; the message is one line for the user."""
+
+
+def load_text(source: str | Path | BinaryIO, name: str = "") -> PastedText:
+    """Read a file, or an open binary stream such as standard input, as clean text.
+
+    A text of more than 8 MB keeps its first and last 4 MB, cut at line borders. Raise ``BadInputError`` when there is
+    nothing to read or it is no text.
+    """
+    if isinstance(source, (str, Path)):
+        return _load_file(Path(source), name or Path(source).name)
+    return _load_stream(source, name or "standard input")
+
+
+def _load_file(path: Path, name: str) -> PastedText:
+    try:
+        if path.is_dir():
+            raise BadInputError(f"{path} is a folder: name a file in it")
+        with path.open("rb") as stream:
+            return _load_stream(stream, name)
+    except FileNotFoundError:
+        raise BadInputError(f"{path} does not exist") from None
+    except (OSError, ValueError) as error:
+        if isinstance(error, BadInputError):
+            raise
+        raise BadInputError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+
+
+def _load_stream(stream: BinaryIO, name: str) -> PastedText:
+    head, tail, left_out = _bounded(stream)
+    if not head:
+        raise BadInputError(f"{name} is empty")
+    encoding = _encoding(head, name)
+    text = _decode(head, encoding)
+    if left_out:
+        text = f"{_drop_last_line(text)}\n[{left_out} bytes left out here]\n{_drop_first_line(_decode(tail, encoding))}"
+    text = clean(text)
+    if not text.strip():
+        raise BadInputError(f"{name} is empty: it holds only blank lines")
+    return PastedText(name, text)
+
+
+def _bounded(stream: BinaryIO) -> tuple[bytes, bytes, int]:
+    """Return the text, or its head and tail and how many bytes between them were dropped."""
+    start = _read(stream, WHOLE)
+    following = _read(stream, HALF)
+    if not following:
+        return start, b"", 0
+    tail, total = start[HALF:] + following, len(start) + len(following)
+    while chunk := stream.read(MEGABYTE):
+        total += len(chunk)
+        tail = (tail + chunk)[-HALF - 2 * MEGABYTE :]
+    tail = tail[-HALF - (total - HALF) % 2 :]  # an even offset, for 16-bit encodings
+    left_out = total - HALF - len(tail)
+    return (start[:HALF], tail, left_out) if left_out else (start[:HALF] + tail, b"", 0)
+
+
+def _read(stream: BinaryIO, size: int) -> bytes:
+    """Read up to ``size`` bytes: a pipe hands them over in pieces."""
+    pieces, wanted = [], size
+    while wanted > 0 and (piece := stream.read(min(wanted, MEGABYTE))):
+        pieces.append(piece)
+        wanted -= len(piece)
+    return b"".join(pieces)
+
+
+def _encoding(head: bytes, name: str) -> str:
+    for signature, what in _SIGNATURES.items():
+        if head.startswith(signature):
+            raise BadInputError(f"{name} is {what}, not text: paste the text itself")
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "utf-16-le" if head.startswith(b"\xff") else "utf-16-be"
+    sample = head[:_SAMPLE]
+    if wide := _wide_encoding(sample):
+        return wide
+    strange = sum(sample.count(bytes([code])) for code in range(32) if chr(code) not in "\t\n\r\f\b\x1b")
+    if strange > len(sample) * 0.05:
+        raise BadInputError(f"{name} is binary data, not text: paste the text itself")
+    return _narrow_encoding(head)
+
+
+def _wide_encoding(sample: bytes) -> str:
+    """UTF-16 without a byte order mark: nearly every second byte is zero."""
+    half = len(sample) // 2
+    even, odd = sample[0::2].count(0), sample[1::2].count(0)
+    if odd > half * 0.4 and even < half * 0.05:
+        return "utf-16-le"
+    return "utf-16-be" if even > half * 0.4 and odd < half * 0.05 else ""
+
+
+def _narrow_encoding(head: bytes) -> str:
+    """UTF-8 even with a few broken characters; else the Windows code page, which can read anything."""
+    text = head.decode("utf-8-sig", "replace")
+    broken = text.count("\ufffd")
+    others = len(text) - len(text.encode("ascii", "ignore")) if broken else 0
+    return "utf-8-sig" if broken * 2 <= others else "cp1252"
+
+
+def _decode(data: bytes, encoding: str) -> str:
+    return data.decode(encoding, "replace")
+
+
+def _drop_last_line(text: str) -> str:
+    return text.rpartition("\n")[0]
+
+
+def _drop_first_line(text: str) -> str:
+    return text.partition("\n")[2]
+
+
+def clean(text: str) -> str:
+    """Remove terminal escapes and control characters; every kind of line end becomes a newline."""
+    if "\x1b" in text:
+        text = _ESCAPES.sub("", text)
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    plain = text.encode("utf-8", "replace").translate(None, _CONTROL).decode("utf-8")
+    if plain.isascii():
+        return plain
+    for blank in _BLANKS:
+        plain = plain.replace(blank, " ")
+    return _INVISIBLE.sub("", plain)

@@ -1,0 +1,172 @@
+"""The mini training benchmark: on each device the loss, then times, raw; what they mean is judged elsewhere."""
+
+import time
+
+from torchdoctor.target import bench_data, bench_rates
+from torchdoctor.target.bench_devices import Device, busy, described, found
+from torchdoctor.target.bench_net import Training, compared, train, training_flops
+from torchdoctor.target.bench_timing import measure
+
+MYPY = False
+if MYPY:
+    from collections.abc import Callable
+    from typing import Any
+
+    Tell = Callable[[str, dict[str, Any]], None]
+    Part = Callable[[], object]
+
+TINY, CPU_BATCH, BATCH, LARGE_BATCH = 32, 512, 4096, 16384
+ROOMY = 8 << 30  # free memory from which the large batch is taken
+# Shares of a device's time. The loss is a fixed number of steps and seldom takes what it may.
+CHECK = {"loss": 0.25, "overhead": 0.2, "throughput": 0.5}
+BENCH = {"loss": 0.05, "overhead": 0.1, "throughput": 0.2, "matmul": 0.25, "copy": 0.1, "transfer": 0.1, "data": 0.15}
+SWEEP = 0.3  # of all the time
+UNPINNED = ("cpu", "mps")
+
+
+def main(tell: "Tell", request: "dict[str, Any]") -> None:
+    """Measure what was asked for, one device after another."""
+    import torch
+
+    begun = time.monotonic()
+    devices = found(torch, request.get("devices") or [])
+    seconds = float(request.get("seconds") or 3.0)
+    check = request.get("profile", "check") == "check"
+    swept = SWEEP * seconds if request.get("sweep") and not check and devices else 0.0
+    reference = []  # type: list[float]
+    for device in devices:
+        run = Run(tell, device, (seconds - swept) / len(devices), CHECK if check else BENCH)
+        run.guarded("bench-device", lambda: run.describe(bool(request.get("force")), request.get("busy") or {}))
+        if run.willing:
+            run.all(reference)
+    if swept:
+        run = Run(tell, devices[-1], swept, BENCH)
+        run.guarded("bench-sweep", lambda: tell("bench-sweep", bench_data.sweep(run.device, swept, run.stage)))
+    tell("bench-done", {"seconds": time.monotonic() - begun, "profile": "check" if check else "bench"})
+
+
+class Run:
+    """What is measured on one device; each part may fail without ending the others."""
+
+    def __init__(self, tell: "Tell", device: Device, seconds: float, shares: "dict[str, float]") -> None:
+        self.tell = tell
+        self.device = device
+        self.seconds = {name: share * seconds for name, share in shares.items()}
+        self.deadline = time.monotonic() + seconds
+        self.willing = False
+
+    def describe(self, force: bool, known_busy: "dict[str, str]") -> None:
+        """Say what the device is; a GPU that another process uses is left alone unless that is asked for."""
+        reason = known_busy.get(self.device.name, "") or (busy(self.device) if self.device.kind != "cpu" else "")
+        if reason and not force:
+            self.tell("bench-skipped", {"device": self.device.name, "reason": reason})
+            return
+        self.device.use()
+        self.tell("bench-device", dict(described(self.device), busy=reason))
+        self.willing = True
+
+    def all(self, reference: "list[float]") -> None:
+        """Every part that the profile has, as long as the device works."""
+        for name, part in self.parts(reference):
+            if self.device.kind == "cpu" and time.monotonic() > self.deadline:
+                self.tell("bench-skipped", {"device": self.device.name, "reason": "no time was left for %s" % name})
+            elif not self.guarded("bench-" + name, part) and not self.device.works():
+                reason = "it computes nothing any more after the failure of %s" % name
+                self.tell("bench-skipped", {"device": self.device.name, "reason": reason})
+                return
+
+    def parts(self, reference: "list[float]") -> "list[tuple[str, Part]]":
+        """Names of stages and what they do."""
+        parts = [
+            ("loss", lambda: self.loss(reference)),
+            ("overhead", lambda: self.training("overhead", TINY, "")),
+            ("throughput", lambda: self.training("throughput", self.batch(), "")),
+        ]  # type: list[tuple[str, Part]]
+        mixed = self.device.mixed()
+        if mixed:
+            parts.append(("throughput-" + mixed, lambda: self.training("throughput", self.batch(), mixed)))
+        return parts + (self.further_parts() if "matmul" in self.seconds else [])
+
+    def further_parts(self) -> "list[tuple[str, Part]]":
+        """The parts for which the check has no time."""
+        formats = self.device.formats()
+        parts = [("matmul-" + dtype, self.matmul(dtype, len(formats))) for dtype in formats]
+        parts.append(
+            ("copy", lambda: self.series("copy", "uint8", bench_rates.copy(self.device, self.left("copy"))))
+        )
+        if self.device.kind not in UNPINNED:
+            parts.append(("transfer", self.transfers))
+        return [*parts, ("data", self.data)]
+
+    def batch(self) -> int:
+        """Images in a large batch: enough to occupy the device, as memory allows."""
+        if self.device.kind == "cpu":
+            return CPU_BATCH
+        return LARGE_BATCH if (self.device.free() or 0) >= ROOMY else BATCH
+
+    def guarded(self, stage: str, part: "Part") -> bool:
+        """Name the stage and do the part; whatever goes wrong is an answer. Whether it went well."""
+        self.stage(stage)
+        try:
+            part()
+            return True
+        except Exception as error:
+            text = "%s: %s" % (type(error).__name__, str(error)[:600])
+            self.tell("bench-failed", {"device": self.device.name, "stage": stage, "error": text})
+            return False
+        finally:
+            self.device.clear()
+
+    def stage(self, name: str) -> None:
+        """What a crash from here on is a crash of."""
+        self.tell("stage", {"id": name, "device": self.device.name})
+
+    def series(self, name: str, dtype: str, measured: "dict[str, Any]") -> None:
+        """Tell one series."""
+        fixed = {"name": name, "device": self.device.name, "unit": "s/step", "dtype": dtype}
+        counts = {"items_per_step": None, "flops_per_step": None, "bytes_per_step": None}
+        self.tell("bench-series", dict(fixed, **dict(counts, **measured)))
+
+    def left(self, name: str) -> float:
+        """Seconds for a part: its share, and on a CPU no more than is left of the whole."""
+        left = self.deadline - time.monotonic() if self.device.kind == "cpu" else self.seconds[name]
+        return min(self.seconds[name], left)
+
+    def loss(self, reference: "list[float]") -> None:
+        """A short training. The first one, on the CPU, is what others are compared with; the CPU's own is repeated."""
+        begun, own = time.monotonic(), self.device.kind == "cpu"
+        if not reference:
+            losses, right = train(Device(self.device.torch, "cpu"), self.seconds["loss"])
+            reference += losses
+        repeated = 2 * (time.monotonic() - begun) < self.seconds["loss"]
+        if repeated or not own:
+            losses, right = train(self.device, self.left("loss"))
+        told = dict(compared(losses, reference), device=self.device.name, accuracy=right)
+        self.tell("bench-loss", told if repeated or not own else dict(told, agrees=None))
+
+    def training(self, name: str, batch: int, mixed: str) -> None:
+        """Times of training steps on resident batches, shared between the formats."""
+        share = 2 if name == "throughput" and self.device.mixed() else 1
+        steps = Training(self.device, mixed).resident(batch)
+        measured = measure(self.device, steps, self.left(name) / share)
+        self.series(name, mixed or "fp32", dict(measured, items_per_step=batch, flops_per_step=training_flops(batch)))
+
+    def matmul(self, dtype: str, formats: int) -> "Part":
+        """Matrix products in one format."""
+        return lambda: self.series(
+            "matmul", dtype, bench_rates.matmul(self.device, dtype, self.left("matmul") / formats)
+        )
+
+    def transfers(self) -> None:
+        """Host to device and back."""
+        for name, part in bench_rates.transfers(self.device, self.seconds["transfer"]):
+            self.stage("bench-" + name)
+            self.series(name, "uint8", part())
+
+    def data(self) -> None:
+        """Waiting for data without workers, and with two where there are processors for them."""
+        pin = self.device.kind not in UNPINNED
+        for workers in (0, 2) if bench_data.usable_cpus() > 1 else (0,):
+            self.stage("bench-data-%d" % workers)
+            told = bench_data.waiting(self.device, CPU_BATCH, workers, pin, self.left("data") / 2)
+            self.tell("bench-data", dict(told, device=self.device.name))

@@ -1,0 +1,97 @@
+"""The smoke tests: small real computations on each device of the examined interpreter, each compared with the truth."""
+
+import sys
+import warnings
+
+from torchdoctor.target import smoke_folder, smoke_import, smoke_init
+from torchdoctor.target.smoke_list import PROBES, wanted
+from torchdoctor.target.smoke_numerics import threads
+from torchdoctor.target.smoke_run import Job, run_probe
+
+MYPY = False
+if MYPY:
+    from collections.abc import Callable
+    from typing import Any
+
+    from torchdoctor.target.smoke_devices import Device
+    from torchdoctor.target.smoke_list import Probe
+
+    Tell = Callable[[str, "dict[str, Any]"], None]
+
+UNUSABLE = "the device is unusable after an earlier error"
+
+
+def main(tell: "Tell", request: "dict[str, Any]") -> None:
+    """Import torch, start the devices, run the probes of a level, then what else is asked of the same process."""
+    with warnings.catch_warnings(record=True):
+        warnings.simplefilter("always")
+        folder = smoke_folder.Folder()
+        tell("folder", {"path": folder.path})
+        try:
+            everything(tell, request, folder.path)
+        finally:
+            folder.remove()
+    tell("done", {})
+
+
+def everything(tell: "Tell", request: "dict[str, Any]", folder: "str | None") -> None:
+    """All of a run between making the folder and removing it."""
+    torch, facts = smoke_import.import_torch(tell)
+    if torch is None:
+        return
+    flags = repro_flags(torch, request)
+    devices = smoke_init.start(tell, torch, facts, request.get("devices") or [])
+    jobs = [Job(torch, device, devices, request.get("level") or "quick", folder) for device in devices]
+    with threads(torch, 1):
+        for job in jobs:
+            run_device(tell, job, request.get("only") or [])
+    if flags is not None:
+        from torchdoctor.target import smoke_repro
+
+        tell("stage", {"id": "repro", "device": devices[-1].name})
+        tell("repro", dict(flags, **smoke_repro.measure(torch, devices[-1])))
+    if request.get("bench") is not None:
+        from torchdoctor.target import bench
+
+        bench.main(tell, request["bench"])
+
+
+def repro_flags(torch: "Any", request: "dict[str, Any]") -> "dict[str, Any] | None":
+    """The flags that reproducibility needs, read before any probe touches one; None when nobody asked."""
+    if not request.get("repro"):
+        return None
+    from torchdoctor.target import smoke_repro
+
+    return smoke_repro.flags(torch)
+
+
+def run_device(tell: "Tell", job: "Job", only: "list[str]") -> None:
+    """All probes of one device in order; after an error that ends its context the rest are skipped."""
+    usable = True
+    for probe in PROBES:
+        if not wanted(probe, job.level, only) or not runs_on(probe, job.device, job.devices):
+            continue
+        if usable:
+            tell("stage", {"id": probe.id, "device": job.device.name})
+            event = run_probe(probe, job)
+        else:
+            event = unusable(probe, job.device)
+        tell("probe", event)
+        usable = usable and not event["values"].get("sticky")
+        sys.stdout.flush()
+
+
+def runs_on(probe: "Probe", device: "Device", devices: "list[Device]") -> bool:
+    """A probe of the host runs once, on the CPU or on the first accelerator; any other on every device."""
+    if probe.scope == "cpu":
+        return device.kind == "cpu"
+    first = next((other for other in devices if other.kind != "cpu"), devices[0])
+    return probe.scope == "each" or device is first
+
+
+def unusable(probe: "Probe", device: "Device") -> "dict[str, Any]":
+    """The event of a probe that was not run since the device's context is gone."""
+    return {
+        "id": probe.id, "device": device.name, "library": device.library(probe.area), "outcome": "skipped",
+        "seconds": 0.0, "error": None, "reason": UNUSABLE, "values": {}, "warnings": [],
+    }  # fmt: skip

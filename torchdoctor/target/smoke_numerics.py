@@ -1,0 +1,111 @@
+"""What a result may be off by, and the flags that decide how exactly a device computes."""
+
+import contextlib
+import math
+
+from torchdoctor.target.smoke_run import Wrong
+
+MYPY = False
+if MYPY:
+    from collections.abc import Iterator
+    from typing import Any
+
+# Half the distance from 1 to the next number.
+UNITS = {
+    "float64": 2.0**-53,
+    "float32": 2.0**-24,
+    "float16": 2.0**-11,
+    "bfloat16": 2.0**-8,
+}
+TF32_UNIT = 2.0**-11
+SUM_UNIT = 2.0**-24  # matrix units add up in float32 at least
+MARGIN = 4.0
+
+
+def matmul_bound(largest: float, inner: int, dtype: str, inputs: float = 0.0) -> float:
+    """The largest error of a product over ``inner`` terms whose largest value is ``largest``.
+
+    Rounding of the result, of the sums (which grow with the square root of their number), and of the inputs where the
+    device rounds those inside (TF32).
+    """
+    add = min(SUM_UNIT, UNITS[dtype]) if dtype == "float64" else SUM_UNIT
+    return MARGIN * (UNITS[dtype] * largest + math.sqrt(inner) * add * largest + inputs)
+
+
+def tf32_inputs(a: "Any", b: "Any", inner: int) -> float:
+    """What rounding the inputs to TF32 adds."""
+    return TF32_UNIT * math.sqrt(inner) * float(a.abs().mean()) * float(b.abs().mean())
+
+
+def exact(tensor: "Any") -> "Any":
+    """The values in float64 on the CPU."""
+    return tensor.detach().cpu().double()
+
+
+def distance(got: "Any", want: "Any") -> float:
+    """The largest difference; not-a-number when there is one in either, since that compares with nothing."""
+    return float((exact(got) - exact(want)).abs().max())
+
+
+def compare(what: str, got: "Any", want: "Any", bound: float) -> "dict[str, Any]":
+    """The error and its bound; raises Wrong when it is larger, or when there is anything but a number."""
+    if tuple(got.shape) != tuple(want.shape):
+        raise Wrong("%s: the shape is %s, not %s" % (what, tuple(got.shape), tuple(want.shape)))
+    error = distance(got, want)
+    values = {"error": error, "bound": bound}
+    if not error <= bound:
+        raise Wrong("%s is off by %.3g; at most %.3g is right" % (what, error, bound), values)
+    return values
+
+
+def same(what: str, got: "Any", want: "Any") -> None:
+    """Raises Wrong unless two tensors hold the same bits."""
+    got, want = got.detach().cpu(), want.detach().cpu()
+    if got.dtype != want.dtype or tuple(got.shape) != tuple(want.shape):
+        raise Wrong("%s: %s %s, not %s %s" % (what, got.dtype, tuple(got.shape), want.dtype, tuple(want.shape)))
+    wrong = int((got != want).sum())
+    if wrong:
+        raise Wrong("%s: %d of %d values differ" % (what, wrong, want.numel()), {"wrong": wrong, "of": want.numel()})
+
+
+def switches(torch: "Any", tf32: bool) -> "Iterator[tuple[Any, str, Any]]":
+    """The flags for exact computing, or for TF32: of newer versions by name of precision, of older by yes and no."""
+    backends = torch.backends
+    cuda, cudnn = backends.cuda.matmul, backends.cudnn
+    if hasattr(getattr(cudnn, "conv", None), "fp32_precision"):
+        word = "tf32" if tf32 else "ieee"
+        for place in (cuda, cudnn.conv, cudnn.rnn):
+            yield place, "fp32_precision", word
+        yield backends.mkldnn.matmul, "fp32_precision", "ieee"
+    else:
+        yield cuda, "allow_tf32", tf32
+        yield cudnn, "allow_tf32", tf32
+    yield cuda, "allow_fp16_reduced_precision_reduction", False
+    yield cuda, "allow_bf16_reduced_precision_reduction", False
+    yield cudnn, "benchmark", False
+
+
+@contextlib.contextmanager
+def flags(torch: "Any", tf32: bool = False) -> "Iterator[None]":
+    """Compute float32 exactly (or with TF32) and accumulate in full, then as it was before."""
+    before = []  # type: list[tuple[Any, str, Any]]
+    try:
+        for place, name, value in switches(torch, tf32):
+            if hasattr(place, name):
+                before.append((place, name, getattr(place, name)))
+                setattr(place, name, value)
+        yield
+    finally:
+        for place, name, value in reversed(before):
+            setattr(place, name, value)
+
+
+@contextlib.contextmanager
+def threads(torch: "Any", count: int) -> "Iterator[None]":
+    """Let torch compute with so many threads: on small tensors more of them mostly wait for each other."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

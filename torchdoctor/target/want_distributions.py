@@ -1,0 +1,60 @@
+"""The installed distributions by the names of their folders; importlib.metadata would cost many times as much."""
+
+import os
+import sys
+
+from torchdoctor.target.paths import FILE, PATH, SMALL, listed, read, unique, walk
+
+MYPY = False
+if MYPY:
+    from typing import Any
+
+
+def want_distributions(args: "tuple[str, ...]", keep: "tuple[str, ...]") -> "list[dict[str, Any]]":
+    """Every distribution in the order of the path, so that duplicates are seen; then conda's own packages."""
+    found = []
+    for entry in unique(entry or os.getcwd() for entry in PATH):
+        names = [name for name in listed(entry) if name.endswith((".dist-info", ".egg-info")) and name[0] != "~"]
+        found += [distribution(entry, name, args) for name in sorted(names)]
+    return [item for item in found if item["version"]] + conda_packages()
+
+
+def distribution(entry: str, folder: str, wanted: "tuple[str, ...]") -> "dict[str, Any]":
+    """One distribution: name and version from its folder, more from its files when its name is wanted."""
+    name, _, version = folder.rpartition(".")[0].partition("-")
+    path = os.path.join(entry, folder)
+    item = {
+        "name": name,
+        "version": version.partition("-py")[0],
+        "path": entry,
+        "installer": head(path, "INSTALLER", 100),
+    }
+    if name.lower().replace("_", "-").replace(".", "-") in wanted and folder.endswith(".dist-info"):
+        item.update(details(path))
+    return item
+
+
+def details(path: str) -> "dict[str, Any]":
+    """Requirements, wheel tags, and whether it came from an address of its own instead of an index."""
+    metadata = head(path, "METADATA", FILE).partition("\n\n")[0].splitlines()
+    wheel = head(path, "WHEEL", SMALL).splitlines()
+    return {
+        "requires": [line[15:] for line in metadata if line.startswith("Requires-Dist: ")],
+        "tags": [line[5:] for line in wheel if line.startswith("Tag: ")],
+        "direct_url": os.path.exists(os.path.join(path, "direct_url.json")),
+    }
+
+
+def head(folder: str, name: str, limit: int) -> str:
+    """The head of a file, or nothing without the file."""
+    try:
+        return read(os.path.join(folder, name), limit).strip()
+    except OSError:
+        return ""
+
+
+def conda_packages() -> "list[dict[str, Any]]":
+    """Conda's packages from their file names, which are name-version-build."""
+    names = [os.path.basename(path)[:-5] for path in walk(os.path.join(sys.prefix, "conda-meta", "*.json"))]
+    parts = [name.rsplit("-", 2) for name in names if name.count("-") > 1]
+    return [{"name": name, "version": version, "build": build, "installer": "conda"} for name, version, build in parts]
