@@ -19,11 +19,11 @@ HEADINGS = ["## How it is found", "## Why it happens", "## What to do", "## What
 
 # From left to right; a module imports only from its own layer or from one to its left.
 LAYERS = [
-    ["values", "errors", "__init__"],
+    ["values", "errors", "records", "__init__"],
     ["findings", "facts", "recording"],
     ["tables"],
     ["redact", "which_python", "nvml", "live", "target"],
-    ["readers"],
+    ["readers", "benchmark"],
     ["checks"],
     ["run_checks"],
     ["prescribe"],
@@ -72,7 +72,9 @@ def relative(path: Path) -> str:
 
 def layer_of(dotted: str) -> int:
     top = dotted.split(".")[1] if "." in dotted else "__init__"
-    return next(index for index, names in enumerate(LAYERS) if top in names)
+    return next(
+        index for index, names in enumerate(LAYERS) if any(top == name or top.startswith(f"{name}_") for name in names)
+    )
 
 
 def imports_of(path: Path) -> list[str]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-
 import pytest
 
 from torchdoctor.facts import Facts, Gpu, Message, Package, Packages, Request, Unknown, Variables
 from torchdoctor.readers.assemble import PATHS, assemble
 from torchdoctor.readers.gpu_views import merge_views
 from torchdoctor.readers.statement import Said
+from torchdoctor.records import fields
 from torchdoctor.values import DriverVersion, GpuArch
 
 A10 = Gpu(vendor="nvidia", name="NVIDIA A10", driver_sees=True, pci_address="0000:01:00.0")

@@ -30,7 +30,8 @@ SCHEMA = json.loads(files("torchdoctor").joinpath("schema/report-1.schema.json")
 
 
 def case_of(folder: Path) -> dict[str, Any]:
-    return tomllib.loads((folder / "case.toml").read_text(encoding="utf-8"))
+    case: dict[str, Any] = tomllib.loads((folder / "case.toml").read_text(encoding="utf-8"))
+    return case
 
 
 def report_of(folder: Path, tables: Tables) -> dict[str, Any]:

@@ -7,8 +7,8 @@ import subprocess
 import sys
 
 import pytest
-
 from conftest import ROOT
+
 from torchdoctor.checks import all_checks
 from torchdoctor.cli import COMMANDS
 

@@ -17,6 +17,7 @@ from torchdoctor.readers.assemble import assemble
 from torchdoctor.readers.live import ALL_WANTS, read_live
 from torchdoctor.readers.live_env import NAMES
 from torchdoctor.recording import Answer, PastedText, Recording, Want
+from torchdoctor.records import fields
 from torchdoctor.tables import Tables
 
 FOLDER = DATA / "recordings"
@@ -42,7 +43,7 @@ def shown(value: object) -> object:
 
 
 def known_of(gpu: Gpu) -> dict[str, object]:
-    values = {name: shown(getattr(gpu, name)) for name in Gpu.__dataclass_fields__}
+    values = {name: shown(getattr(gpu, name)) for name in (item.name for item in fields(Gpu))}
     return {name: value for name, value in values.items() if value != UNKNOWN}
 
 

@@ -6,13 +6,13 @@ import csv
 import shutil
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from conftest import ROOT
 
+from torchdoctor.records import field, record
 from torchdoctor.tables import Tables
 from torchdoctor.tables.describe import table_files
 from torchdoctor.tables.torch_builds import TorchBuild
@@ -213,7 +213,7 @@ def rows_have_source_and_day(tables: Tables) -> Iterator[str]:
                 yield f"{file.name}: {row.key}"
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Wrong:
     """One wrong edit: in the row of ``file`` whose cells start with ``key``, set columns to values."""
 

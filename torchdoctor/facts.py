@@ -7,15 +7,15 @@ fact (``driver.version``, ``gpus[].compute_capability``) is its name in reports,
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TypeVar
 
+from torchdoctor.records import field, record
 from torchdoctor.values import Build, CudaVersion, DriverVersion, GfxId, GpuArch, Libc, PythonTag, Version
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Unknown:
     """A fact that this recording does not hold; ``what`` names it for people."""
 
@@ -59,7 +59,7 @@ def is_known(fact: object) -> bool:
     return not isinstance(fact, Unknown)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Os:
     """The operating system of the examined host."""
 
@@ -71,7 +71,7 @@ class Os:
     libc: Libc | None | Unknown = Unknown("C library")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Place:
     """What kind of place the host is: these decide who can fix a fault and how."""
 
@@ -86,7 +86,7 @@ class Place:
     rosetta: bool | None | Unknown = Unknown("Rosetta translation")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Cpu:
     """The processor."""
 
@@ -95,7 +95,7 @@ class Cpu:
     count: int | None | Unknown = Unknown("CPU count")  # usable by this process
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Memory:
     """Host memory, in bytes."""
 
@@ -105,7 +105,7 @@ class Memory:
     shm: int | None | Unknown = Unknown("size of /dev/shm")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Python:
     """The examined interpreter."""
 
@@ -124,7 +124,7 @@ class Python:
     prefix_length: int | None | Unknown = Unknown("length of the site-packages path")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Torch:
     """The installed torch, read without importing it. ``installed`` False: looked, and there is none."""
 
@@ -144,7 +144,7 @@ class Torch:
     wheel_tag: str | None | Unknown = Unknown("wheel tag of torch")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Driver:
     """The NVIDIA driver of the host. ``version`` None: looked, and no driver is loaded."""
 
@@ -170,7 +170,7 @@ class Driver:
     linux_driver_in_wsl: bool | None | Unknown = Unknown("list of Linux driver packages inside WSL")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Gpu:
     """One GPU of the host, known by its driver, by the PCI bus, or by name alone."""
 
@@ -187,7 +187,7 @@ class Gpu:
     sick: str | None | Unknown = Unknown("health of the GPU")  # ERR!, lost, requires reset; None = healthy
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Toolkit:
     """One CUDA toolkit found on the host."""
 
@@ -196,7 +196,7 @@ class Toolkit:
     has_nvcc: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Tools:
     """What is needed only to compile: CUDA toolkits and host compilers."""
 
@@ -211,7 +211,7 @@ class Tools:
     torch_compile: bool | None | Unknown = Unknown("wish for torch.compile")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Package:
     """One installed distribution."""
 
@@ -225,7 +225,7 @@ class Package:
     )  # Requires-Dist lines, when read
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Packages:
     """Installed distributions; ``complete`` when the list names all of them."""
 
@@ -240,7 +240,7 @@ class Packages:
         return None if self.complete else Unknown(f"presence of {name}")
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Variables:
     """Environment variables of the allow-list; ``complete`` when a missing name means the variable is not set."""
 
@@ -254,7 +254,7 @@ class Variables:
         return None if self.complete else Unknown(f"environment variable {name}")
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Message:
     """A line of a pasted log, kept for the error catalogue: text after normalisation, file and line number."""
 
@@ -262,14 +262,14 @@ class Message:
     source: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Request:
     """What the user wants of this host: intent, not a fact of it."""
 
     require_gpu: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Facts:
     """Everything a check may know. ``sources`` maps a dotted path to where its value was read."""
 

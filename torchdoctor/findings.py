@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
+
+from torchdoctor.records import record
 
 Severity = Literal["error", "warning", "info"]
 Confidence = Literal["certain", "likely", "possible"]
@@ -41,7 +42,7 @@ class Text:
         return hash((self.template, tuple(sorted(self.values.items()))))
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Evidence:
     """One fact a finding rests on: its dotted path, the value seen, and where it was read."""
 
@@ -50,7 +51,7 @@ class Evidence:
     source: str
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Remedy:
     """What to do. ``commands`` are data, one a line; ``installs`` asks for the prescribed install command instead."""
 
@@ -60,7 +61,7 @@ class Remedy:
     installs: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Row:
     """The table row a finding rests on."""
 
@@ -69,7 +70,7 @@ class Row:
     source: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Finding:
     """One fault or remark. A check leaves ``id`` empty and, unless it raises or lowers it, ``severity`` None."""
 
@@ -85,7 +86,7 @@ class Finding:
     explained_by: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Outcome:
     """What became of one check: passed, found, skipped or crashed, and why."""
 

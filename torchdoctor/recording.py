@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal
+
+from torchdoctor.records import field, record
 
 SCHEMA = "torchdoctor.recording/1"
 
@@ -18,7 +19,7 @@ WantKind = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Want:
     """One thing a reader wants of the host where the examined Python runs.
 
@@ -57,7 +58,7 @@ class Want:
         return self.name or " ".join((self.kind, *self.args))
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Answer:
     """The answer to one want: a value, or ``absent`` (looked: not there), or an error's words."""
 
@@ -66,7 +67,7 @@ class Answer:
     error: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class PastedText:
     """One pasted file: its name as given (no folder) and its decoded text."""
 
@@ -74,7 +75,7 @@ class PastedText:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Recording:
     """Raw answers of a live host, or pasted texts, already redacted."""
 

@@ -29,16 +29,24 @@ else:
         """Declare a member with more than a default."""
         return Field(default, default_factory, metadata or {})
 
-    def record(*, kw_only: bool = False, eq: bool = True, **_for_the_type_checker: bool) -> Callable[[type[R]], type[R]]:
+    def record(
+        *,
+        kw_only: bool = False,
+        eq: bool = True,
+        repr: bool = True,  # noqa: A002 - the standard library's own name
+        **_for_the_type_checker: bool,
+    ) -> Callable[[type[R]], type[R]]:
         """Make a frozen record of a class: every annotated name is a member. ``eq`` False compares by identity."""
 
         def make(cls: type[R]) -> type[R]:
-            declared = tuple(_declared(cls, name) for name in cls.__dict__.get("__annotations__", {}))
+            declared = tuple(_declared(cls, name) for name in cls.__annotations__)
             cls.__record__ = {item.name: item for item in declared}
             cls._names = () if kw_only else tuple(cls.__record__)
             cls._defaults = {item.name: item.default for item in declared if item.default is not _NONE}
             cls._factories = {item.name: item.factory for item in declared if item.factory}
-            cls.__init__, cls.__repr__, cls.__setattr__ = _init, _repr, _refuse
+            cls.__init__, cls.__setattr__ = _init, _refuse
+            if repr:
+                cls.__repr__ = _repr
             if eq:
                 cls.__eq__, cls.__hash__ = _equal, _hash
             return cls
@@ -55,7 +63,7 @@ else:
 
     def _init(self: Any, *args: Any, **given: Any) -> None:
         cls = type(self)
-        values = dict(zip(cls._names, args))
+        values = dict(zip(cls._names, args, strict=False))
         if len(args) > len(values) or not values.keys().isdisjoint(given):
             raise TypeError(f"{cls.__name__} takes no such positional values: {args!r}")
         values = {**cls._defaults, **values, **given}

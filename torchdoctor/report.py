@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from torchdoctor.facts import Facts, is_known
 from torchdoctor.findings import SEVERITIES, Finding, Outcome, Severity, Text
 from torchdoctor.prescribe.install import Install
+from torchdoctor.records import record
 
 Status = Literal["ok", "warn", "fail", "unknown"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Report:
     """Findings with root causes first, the outcome of every check, and the install object or why there is none."""
 

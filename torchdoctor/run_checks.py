@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from torchdoctor.checks import all_checks
 from torchdoctor.checks.registry import Check
 from torchdoctor.facts import Facts, NotKnownError, NotThereError
 from torchdoctor.findings import SEVERITIES, Finding, Outcome
+from torchdoctor.records import replace
 from torchdoctor.tables import Tables
 
 

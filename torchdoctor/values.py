@@ -6,8 +6,9 @@ Nothing here knows a particular version; knowledge lives in compat_tables.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from torchdoctor.records import record
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -39,7 +40,7 @@ class Ordered:
 _NUMBERS = re.compile(r"\d+(?:\.\d+)*")
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Version(Ordered):
     """A dotted number such as ``2.14.1`` or ``580.65.06``; ``text`` keeps the leading zeros for printing."""
 
@@ -61,18 +62,22 @@ class Version(Ordered):
         return ".".join(map(str, self.parts))
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True, eq=False)
 class DriverVersion(Ordered):
-    """An NVIDIA driver version; Linux and Windows number the same branch differently, so compare within one OS."""
+    """An NVIDIA driver version; Linux and Windows number the same branch differently, so compare within one OS.
+
+    ``text`` is how it was written, and how it is printed: a Jetson's 540.4.0 keeps its single digits.
+    """
 
     parts: tuple[int, ...]
+    text: str = ""
 
     @classmethod
     def parse(cls, text: str) -> DriverVersion:
         """Read ``580.65.06`` or a bare branch ``580``; raise ``ValueError`` outside what NVIDIA has ever shipped."""
         if not re.fullmatch(r"\d{2,3}(\.\d{1,3}){0,2}", text):
             raise ValueError(f"not an NVIDIA driver version: {text[:60]!r}")
-        return cls(tuple(int(part) for part in text.split(".")))
+        return cls(tuple(int(part) for part in text.split(".")), text)
 
     @property
     def branch(self) -> int:
@@ -84,11 +89,17 @@ class DriverVersion(Ordered):
         """The key of ordering."""
         return self.parts
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, DriverVersion) and self.parts == other.parts
+
+    def __hash__(self) -> int:
+        return hash(self.parts)
+
     def __str__(self) -> str:
-        return ".".join([str(self.parts[0]), *(f"{part:02d}" for part in self.parts[1:])])
+        return self.text or ".".join([str(self.parts[0]), *(f"{part:02d}" for part in self.parts[1:])])
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class CudaVersion(Ordered):
     """A CUDA version as ``major.minor``; patch levels never decide compatibility."""
 
@@ -120,7 +131,7 @@ class CudaVersion(Ordered):
         return f"{self.major}.{self.minor}"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class GpuArch(Ordered):
     """An NVIDIA compute capability, of a GPU or of compiled code: 8.6, sm_86."""
 
@@ -149,7 +160,7 @@ class GpuArch(Ordered):
         return f"{self.major}.{self.minor}"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class GfxId:
     """An AMD GPU target such as ``gfx1100`` or ``gfx90a``; these match exactly, never by order."""
 
@@ -167,7 +178,7 @@ class GfxId:
         return self.name
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Build:
     """A torch build variant as in compat_tables/torch_builds.csv: cu126, cpu, rocm7.2, xpu, mps."""
 
@@ -202,7 +213,7 @@ class Build:
         return self.name
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class PythonTag(Ordered):
     """A CPython ABI that wheels are built for: 3.12, or 3.13t for the free-threaded one."""
 
@@ -229,7 +240,7 @@ class PythonTag(Ordered):
         return f"{self.major}.{self.minor}{'t' if self.free_threaded else ''}"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Libc:
     """The C library: ``glibc`` or ``musl``, and its version when known."""
 

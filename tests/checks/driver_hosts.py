@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import fields, replace
 from typing import Any
 
 from torchdoctor.checks.driver import access, floor, module, visibility, wsl
@@ -26,6 +25,7 @@ from torchdoctor.facts import (
     Variables,
 )
 from torchdoctor.findings import Finding
+from torchdoctor.records import fields, replace
 from torchdoctor.tables import Tables
 from torchdoctor.values import Build, CudaVersion, DriverVersion, GpuArch, Libc, PythonTag, Version
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from torchdoctor.checks.build import companions, kernels, presence
 from torchdoctor.checks.hygiene import copies, libraries
@@ -27,6 +26,7 @@ from torchdoctor.facts import (
     Variables,
 )
 from torchdoctor.findings import Finding
+from torchdoctor.records import replace
 from torchdoctor.tables import Tables
 from torchdoctor.values import Build, CudaVersion, DriverVersion, GpuArch, Libc, PythonTag, Version
 

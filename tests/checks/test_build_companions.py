@@ -1,11 +1,10 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from install_hosts import ARM, RTX_4090, WINDOWS, found, healthy, host, is_skipped, only, packages, torch
 
 from torchdoctor.facts import Facts, Os, Package, Packages, Unknown
+from torchdoctor.records import replace
 from torchdoctor.tables import Tables
 
 ID = "torch-companion-mismatch"

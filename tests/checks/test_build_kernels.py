@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from install_hosts import (
     ARM,
@@ -20,6 +18,7 @@ from install_hosts import (
 )
 
 from torchdoctor.facts import Facts, Os, Package, Packages, Torch, Unknown
+from torchdoctor.records import replace
 from torchdoctor.tables import Tables
 from torchdoctor.values import CudaVersion
 

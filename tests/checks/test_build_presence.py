@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from install_hosts import (
     ARM,
@@ -23,6 +21,7 @@ from install_hosts import (
 
 from torchdoctor.facts import Driver, Facts, Gpu, Package, Packages, Torch, Unknown
 from torchdoctor.findings import Evidence
+from torchdoctor.records import replace
 from torchdoctor.tables import Tables
 from torchdoctor.values import DriverVersion, GfxId
 

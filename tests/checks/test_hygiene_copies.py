@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from install_hosts import BARE, RTX_4090, WINDOWS, found, healthy, host, is_skipped, only, packages, torch
 
 from torchdoctor.facts import Facts, Package, Packages, Python, Torch, Unknown
 from torchdoctor.findings import Evidence
+from torchdoctor.records import replace
 from torchdoctor.tables import Tables
 
 UNSEEN = Unknown("place of torch")

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from install_hosts import (
     ARM,
@@ -20,6 +18,7 @@ from install_hosts import (
 
 from torchdoctor.facts import Facts, Os, Packages, Toolkit, Tools, Unknown, Variables
 from torchdoctor.findings import Evidence
+from torchdoctor.records import replace
 from torchdoctor.tables import Tables
 
 CU121 = torch("2.1.0+cu121", "cu121")

@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from install_hosts import RTX_4090, WINDOWS, cuda, found, healthy, host, is_skipped, only, packages, torch
 
 from torchdoctor.facts import Facts, Os, Packages, Toolkit, Tools, Unknown
 from torchdoctor.findings import Evidence
+from torchdoctor.records import replace
 from torchdoctor.tables import Tables
 from torchdoctor.values import Version
 

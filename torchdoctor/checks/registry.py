@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from torchdoctor.facts import Facts
 from torchdoctor.findings import Evidence, Finding, Severity
+from torchdoctor.records import record
 from torchdoctor.tables import Tables
 
 Rule = Callable[[Facts, Tables], Iterator[Finding]]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Check:
     """A rule with its finding id, usual severity, and the findings that would explain it away."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import NamedTuple
 
@@ -14,6 +13,7 @@ from torchdoctor.prescribe.drivers import driver_window, newest_driver
 from torchdoctor.prescribe.host import GpuTarget, Host
 from torchdoctor.prescribe.jetson import JetsonRoute, jetson_route
 from torchdoctor.prescribe.refuse import refuse
+from torchdoctor.records import record, replace
 from torchdoctor.tables import Tables
 from torchdoctor.tables.torch_builds import TorchBuild
 from torchdoctor.values import DriverVersion, GpuArch, PythonTag
@@ -26,7 +26,7 @@ class Upgrade(NamedTuple):
     row: TorchBuild
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Choice:
     """The solver's answer: a row (or a Jetson's own index), or the one condition in the way."""
 
@@ -94,7 +94,7 @@ def _gpus_to_serve(host: Host, wish: Wish) -> tuple[tuple[GpuTarget, ...], str]:
 
 
 def _serve(judge: Judge, backend: str) -> Choice:
-    unsure = _unsure(judge, backend)
+    unsure = _unsure(judge)
     if unsure:
         return Choice(host=judge.host, backend=backend, refusal=unsure)
     rows = rows_of(judge.tables, judge.host, backend, judge.pythons)
@@ -108,7 +108,7 @@ def _serve(judge: Judge, backend: str) -> Choice:
     return Choice(host=judge.host, backend=backend, refusal=refusal, change=change)
 
 
-def _unsure(judge: Judge, backend: str) -> Text | None:
+def _unsure(judge: Judge) -> Text | None:
     """Why a GPU build cannot be chosen honestly from what is known, or None."""
     host = judge.host
     if host.os == "macos":

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchdoctor.facts import Unknown
 from torchdoctor.findings import Text
 from torchdoctor.prescribe.host import GpuTarget, Host
+from torchdoctor.records import replace
 from torchdoctor.tables import Tables
 from torchdoctor.tables.driver_branches import DriverBranch
 from torchdoctor.tables.torch_builds import TorchBuild

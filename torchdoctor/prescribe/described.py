@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from torchdoctor.prescribe.host import GpuTarget, Host
+from torchdoctor.records import replace
 from torchdoctor.tables import Tables
 from torchdoctor.values import DriverVersion, GfxId, GpuArch, Libc, PythonTag, Version, canonical_machine
 

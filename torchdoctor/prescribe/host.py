@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from torchdoctor.facts import Facts, Gpu, Unknown, is_known, value_or
+from torchdoctor.records import record
 from torchdoctor.tables import Tables
 from torchdoctor.values import DriverVersion, GfxId, GpuArch, Libc, PythonTag, Version
 
@@ -22,7 +22,7 @@ class GpuTarget(NamedTuple):
         return code if self.name == code else f"{self.name} ({code})"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Host:
     """A host as the solver sees it. An unknown field stays Unknown: the solver says what it assumed, or asks.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 from torchdoctor.facts import Facts, value_or
@@ -12,6 +11,7 @@ from torchdoctor.prescribe.choose import Choice, choose, installed_row
 from torchdoctor.prescribe.conditions import Wish
 from torchdoctor.prescribe.host import Host, host_of
 from torchdoctor.prescribe.install import Install, Writing, install_of
+from torchdoctor.records import replace
 from torchdoctor.tables import Tables
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import fields, replace
 from typing import Any
 
 from torchdoctor.facts import Facts, Gpu, Message, Package, Packages, Request, Unknown, Variables, is_known
 from torchdoctor.readers.gpu_views import merge_views
 from torchdoctor.readers.statement import Said
+from torchdoctor.records import fields, replace
 
 _GROUPS = ("os", "place", "cpu", "memory", "python", "torch", "driver", "tools")
 _LISTS = ("gpus", "packages", "env", "messages")

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from torchdoctor.readers.collect_env_fields import READERS
 from torchdoctor.readers.collect_env_lines import Field, has_key, is_continuation
 from torchdoctor.readers.collect_env_packages import is_package_line, read_packages
 from torchdoctor.readers.document import Document, Part
 from torchdoctor.readers.statement import Said
+from torchdoctor.records import record
 
 KIND = "collect_env"
 
@@ -46,7 +46,7 @@ _NEAR = 6  # a weak label belongs to the report when a strong one stands this ne
 _FAR = 400  # lines without any label that end a report
 
 
-@dataclass(slots=True)
+@record(frozen=True, slots=True)
 class _Report:
     """Where the labels of one report stand."""
 

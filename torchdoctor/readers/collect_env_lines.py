@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 
 from torchdoctor.readers.statement import Said
+from torchdoctor.records import record
 
 _NOTHING = {"", "n/a", "none", "no cuda", "could not collect", "no relevant packages"}
 _CONTINUATION = re.compile(
@@ -19,7 +19,7 @@ _TITLE = re.compile(
 )
 
 
-@dataclass(slots=True)
+@record(frozen=True, slots=True)
 class Field:
     """The value after a label, where it stands, and the lines up to the next label."""
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 from torchdoctor.facts import Facts, Gpu, Unknown, is_known
 from torchdoctor.readers.derive_torch import torch_follows
 from torchdoctor.readers.gpu_words import vendor_of
 from torchdoctor.readers.statement import Said
+from torchdoctor.records import replace
 from torchdoctor.tables import Tables
 from torchdoctor.values import DriverVersion, Libc, PythonTag, Version, canonical_machine
 
@@ -34,7 +34,7 @@ def _filled(facts: Facts, said: Iterable[Said]) -> Facts:
 
 
 def _canonical(facts: Facts) -> Facts:
-    """Facts that must agree: the machine's spelling with the system, the ABI with the version, a Jetson with its wheels."""
+    """Facts that must agree: machine spelling and system, ABI and version, a Jetson and its wheels."""
     machine, name = facts.os.machine, facts.os.name
     if isinstance(machine, str) and isinstance(name, str):
         facts = replace(facts, os=replace(facts.os, machine=canonical_machine(machine, name)))

@@ -34,7 +34,7 @@ def torch_follows(facts: Facts, tables: Tables) -> Iterator[Said]:
 
 
 def _origin_follows(facts: Facts) -> Iterator[Said]:
-    """Wheels of the torch index carry their label in the listed version; those of PyPI print it and are listed without."""
+    """Wheels of the torch index are listed with their label; those of PyPI print it and are listed without."""
     full = facts.torch.full if isinstance(facts.torch.full, str) else ""
     public, _, label = full.partition("+")
     listed = [row for row in facts.packages.items if row.name == "torch" and row.version.partition("+")[0] == public]

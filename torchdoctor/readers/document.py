@@ -55,7 +55,9 @@ class Document:
         self.text = pasted.text
         self._raw = pasted.text.split("\n")
         self.texts = [
-            line.rstrip() if len(line) < LINE_LENGTH and ">" not in line[:14] and not line[:1].isdigit() else plain(line)
+            line.rstrip()
+            if len(line) < LINE_LENGTH and ">" not in line[:14] and not line[:1].isdigit()
+            else plain(line)
             for line in self._raw
         ]
         self._taken = bytearray(len(self.texts))

@@ -126,7 +126,10 @@ RECOGNISERS = (
     Recogniser(r"\s*(?:[c-][rw-]{9}\S?\s.{0,80})?/dev/nvidia", _nodes, words=("/dev/nvidia",)),
     Recogniser(r".{0,20}cannot access '?/dev/nvidia", _no_nodes, "ls", keeps=True),
     Recogniser(
-        r"(?:ii\s+)?(?:libnvidia-compute|nvidia-utils)\S*[\s-]+\d{3}\.", _driver_package, "ii libnvidia nvidia", keeps=True
+        r"(?:ii\s+)?(?:libnvidia-compute|nvidia-utils)\S*[\s-]+\d{3}\.",
+        _driver_package,
+        "ii libnvidia nvidia",
+        keeps=True,
     ),
     Recogniser(r"\s*nvidia(?:-open)?[/,]\s?\d{3}\.[^:]{1,120}:\s", _dkms, "nvidia", keeps=True),
     Recogniser(r"\s*libcuda\.so\.1 \(", _loader_cache, "libcuda"),

@@ -23,7 +23,9 @@ from torchdoctor.readers.statement import Said
 from torchdoctor.readers.torch_words import VERSION, torch_said
 from torchdoctor.values import CudaVersion, DriverVersion, GpuArch, Libc, Version, canonical_machine
 
-_PAIR = re.compile(r"[\s*\-•`\"|]*([A-Za-z][\w .()/?-]{0,40}?)(?:[\s*`\"]*[:=|][\s*`\"]*|\s{2,})(\S.{0,300}?)[\s`\",*]*$")
+_PAIR = re.compile(
+    r"[\s*\-•`\"|]*([A-Za-z][\w .()/?-]{0,40}?)(?:[\s*`\"]*[:=|][\s*`\"]*|\s{2,})(\S.{0,300}?)[\s`\",*]*$"
+)
 _TORCH = re.compile(rf"(?:torch\s+)?v?({VERSION})(?:\s*\((.{{0,60}})\))?(?:\s|,|$)", re.IGNORECASE)
 _DRIVER = re.compile(r"(?:NVIDIA\s+|v)?(\d{3}\.\d{2,3}(?:\.\d{2,3})?)(?![\d.])", re.IGNORECASE)
 _WINDOWS_NUMBER = re.compile(r"\d{2}\.\d{1,2}\.1(\d)\.(\d{2})(\d{2})$")  # the registry's 32.0.15.9159 is driver 591.59
@@ -188,9 +190,9 @@ _WORDS: tuple[tuple[KeyReader, str], ...] = (
     (_available, "cuda available, is cuda available, cuda is available"),
     (
         _os,
-        "os, os name, os version, operating system, system, platform, sys.platform, distro, distribution, host os, host",
+        "os, os name, os version, operating system, system, platform, sys.platform, distro, distribution, host",
     ),
-    (_os, "python platform, platform_system, os_name"),
+    (_os, "host os, python platform, platform_system, os_name"),
     (_machine, "machine, arch, architecture, platform_machine, cpu architecture, system type"),
     (_python, "python, python version, python_full_version"),
     (_gpu, "gpu, gpus, gpu type, gpu model, gpu name, gpu device, gpu 0, device, device name, name, cuda device"),

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import fields, replace
 
 from torchdoctor.facts import Gpu, Unknown, is_known
+from torchdoctor.records import fields, replace
 
 View = tuple[Gpu, ...]
 

@@ -65,5 +65,7 @@ _WORDS = ("NVRM:", "nvidia-uvm:", "nvidia-modeset:", "dxgk:")
 RECOGNISERS = (
     Recogniser(r".{0,100}\bNVRM: loading NVIDIA UNIX", _loading, words=("NVRM: loading NVIDIA",), keeps=True),
     Recogniser(r".{0,100}\b(?:NVRM:|nvidia-uvm:|nvidia-modeset:|dxgk:)", _kernel_log, words=_WORDS, keeps=True),
-    Recogniser(r".{0,160}driver interface version \d", _fabric_manager, words=("driver interface version",), keeps=True),
+    Recogniser(
+        r".{0,160}driver interface version \d", _fabric_manager, words=("driver interface version",), keeps=True
+    ),
 )

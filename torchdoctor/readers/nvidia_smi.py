@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from torchdoctor.facts import Gpu, Unknown
@@ -16,6 +15,7 @@ from torchdoctor.readers.nvidia_smi_csv import is_csv, read_csv
 from torchdoctor.readers.nvidia_smi_long import read_long, read_xml
 from torchdoctor.readers.nvidia_smi_values import cuda_said, driver_said, library_said
 from torchdoctor.readers.statement import Said
+from torchdoctor.records import replace
 from torchdoctor.values import DriverVersion
 
 if TYPE_CHECKING:

@@ -37,8 +37,8 @@ _FAILURE_FOLLOWS = (
     "Please also try",
 )
 _CSV_WORDS = (
-    "driver_version", "compute_cap", "memory.total", "gpu_name", "bus_id", "gpu_uuid", "name, ", "index, ", "NVIDIA", "Tesla",
-    "GeForce", "Quadro", "RTX", "GTX", "TITAN",
+    "driver_version", "compute_cap", "memory.total", "gpu_name", "bus_id", "gpu_uuid", "name, ", "index, ", "NVIDIA",
+    "Tesla", "GeForce", "Quadro", "RTX", "GTX", "TITAN",
 )  # fmt: skip
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from torchdoctor.facts import Gpu, Unknown
 from torchdoctor.readers.gpu_words import MEBIBYTE, named_gpu, pci_address
 from torchdoctor.readers.statement import Said
+from torchdoctor.records import replace
 from torchdoctor.values import CudaVersion, DriverVersion, GpuArch
 
 NAMES = {"name", "gpu_name"}

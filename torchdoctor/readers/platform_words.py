@@ -22,7 +22,14 @@ _PYTHON = re.compile(
     r"(?:CPython\s+|Python\s+)?v?(\d\.\d{1,2}(?:\.\d{1,3})?)(?=(?:a|b|rc)\d|\+|t?\b)(?:(?:a|b|rc)\d+)?\+?(t\b)?"
 )
 _PLATFORM_NAME = re.compile(r"(linux|win|osx)-?(64|32|aarch64|arm64)?|windows|darwin|macos", re.IGNORECASE)
-_PLATFORMS = {"linux": "linux", "win": "windows", "windows": "windows", "osx": "macos", "macos": "macos", "darwin": "macos"}
+_PLATFORMS = {
+    "linux": "linux",
+    "win": "windows",
+    "windows": "windows",
+    "osx": "macos",
+    "macos": "macos",
+    "darwin": "macos",
+}
 _BITS = re.compile(r"\b(32|64)[- ]bit")
 _COMPILED_FOR = re.compile(r"\[MSC v\.\d+ (\d\d) bit \((\w+)\)\]")
 _LINUX_WORDS = re.compile(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
 from torchdoctor.readers.statement import Said
+from torchdoctor.records import record
 
 if TYPE_CHECKING:
     from torchdoctor.readers.document import Document
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _FIRST_WORD = re.compile(r"[\s*\-+\u2022`\"|$#>%/(]*([A-Za-z]+)")
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Spot:
     """A recognised line in its surroundings."""
 
@@ -49,13 +49,13 @@ class Spot:
         return next((text.strip() for text in reversed(before) if text), "")
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Recogniser:
     """One kind of line: a pattern for its start, and what such a line says.
 
-    A line is tried only when its first word is one of ``first`` (lower case, separated by blanks) or when it holds one of
-    ``words``. ``keeps`` leaves the line among the messages, for readers of logs; ``drops`` takes it out of them though it
-    says nothing, because it is part of a tool's answer.
+    A line is tried only when its first word is one of ``first`` (lower case, separated by blanks) or when it holds one
+    of ``words``. ``keeps`` leaves the line among the messages, for readers of logs; ``drops`` takes it out of them
+    though it says nothing, because it is part of a tool's answer.
     """
 
     pattern: str

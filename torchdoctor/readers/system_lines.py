@@ -201,14 +201,18 @@ RECOGNISERS = (
     Recogniser(r"\s*(?:Linux|Darwin)\s+\S+\s+\d+\.\d+\S*\s", _uname, "linux darwin"),
     Recogniser(rf"\s*{_PROMPT}uname -r\s*$", _uname_release, words=("uname -r",)),
     Recogniser(_KERNEL, _kernel, "kernel proc"),
-    Recogniser(r"\s*(?:PRETTY_NAME=|Operating System:\s|Description:\s+\w+ )", _pretty_name, "pretty operating description"),
+    Recogniser(
+        r"\s*(?:PRETTY_NAME=|Operating System:\s|Description:\s+\w+ )", _pretty_name, "pretty operating description"
+    ),
     Recogniser(r"\s*Architecture:\s+[a-z]", _machine, "architecture"),
     Recogniser(r"\s*Model name:\s+QEMU", _qemu, "model"),
     Recogniser(r"\s*(?:Model name:|model name\s*:)\s", _cpu_model, "model"),
     Recogniser(r"\s*CPU\(s\):\s+\d", _cpu_count, "cpu"),
     Recogniser(r"\s*(?:Flags:|flags\s*:)\s", _cpu_flags, "flags"),
     Recogniser(r"\s*Features\s*:\s", _arm_flags, "features"),
-    Recogniser(r"\s*(?:CPU op-mode\(s\)|Byte Order|Vendor ID|NUMA node):?", _lscpu_rest, "cpu byte vendor numa", drops=True),
+    Recogniser(
+        r"\s*(?:CPU op-mode\(s\)|Byte Order|Vendor ID|NUMA node):?", _lscpu_rest, "cpu byte vendor numa", drops=True
+    ),
     Recogniser(r"\s*Hypervisor vendor:\s", _hypervisor, "hypervisor"),
     Recogniser(r"\s*ldd \(", _ldd, "ldd"),
     Recogniser(r"\s*musl libc \(", _musl, "musl"),

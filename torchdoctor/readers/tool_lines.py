@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 
 from torchdoctor.facts import Gpu, Package, Packages
 from torchdoctor.readers.gpu_words import MEBIBYTE, named_gpu
@@ -14,6 +13,7 @@ from torchdoctor.readers.platform_words import distribution_said
 from torchdoctor.readers.recogniser import Recogniser, Spot
 from torchdoctor.readers.statement import Said
 from torchdoctor.readers.torch_words import torch_said
+from torchdoctor.records import replace
 from torchdoctor.values import CudaVersion, GfxId, GpuArch, Libc, Version
 
 _NAME = re.compile(r"Name: ([A-Za-z0-9][\w.-]{0,80})$")

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 
 from torchdoctor.facts import Package, Packages
 from torchdoctor.readers.gpu_words import named_gpu, vendor_of
 from torchdoctor.readers.recogniser import Recogniser, Spot
 from torchdoctor.readers.statement import Said
 from torchdoctor.readers.torch_words import torch_said
+from torchdoctor.records import replace
 from torchdoctor.values import CudaVersion, GfxId, GpuArch, PythonTag
 
 _POSIX = re.compile(r"(/[\w./ @+-]{0,200}?)/lib(?:64)?/python(\d\.\d{1,2}t?)/(?:site|dist)-packages/(torch(?=/))?")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import fields, is_dataclass
 from typing import Any
 
 from torchdoctor import __version__
@@ -12,6 +11,7 @@ from torchdoctor.facts import Facts, Packages, Unknown, Variables
 from torchdoctor.findings import Finding, Remedy
 from torchdoctor.prescribe.choose import Upgrade
 from torchdoctor.prescribe.install import Install, Rejected
+from torchdoctor.records import fields, is_record
 from torchdoctor.report import Report
 
 SCHEMA = "torchdoctor.report/1"
@@ -122,7 +122,7 @@ def _plain(value: Any, path: str, unknown: list[str]) -> Any:  # noqa: PLR0911 -
         return [_plain(item, f"{path}[]", unknown) for item in value]
     if isinstance(value, Mapping):
         return {str(key): _plain(item, path, unknown) for key, item in value.items()}
-    if is_dataclass(value) and type(value).__module__ == Facts.__module__:
+    if is_record(value) and type(value).__module__ == Facts.__module__:
         named = ((item.name, getattr(value, item.name)) for item in fields(value))
         return dict(_members(named, f"{path}.", unknown))
     return str(value)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import field
 from functools import cache
 from types import MappingProxyType
 from typing import Any, TypeVar
+
+from torchdoctor.records import field
 
 T = TypeVar("T")
 K = TypeVar("K")

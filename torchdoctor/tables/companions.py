@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from torchdoctor.records import record
 from torchdoctor.tables.cells import cell, filled, iso_date, listed, one_of, optional, yes_no
 from torchdoctor.tables.loading import TableFile, TableRow
 from torchdoctor.values import CudaVersion, Version
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@record(frozen=True, slots=True, eq=False, repr=False)
 class Companion(TableRow):
     """One release of a companion. An empty ``torch_max`` is an open end; equal ends are an exact pin.
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+from torchdoctor.records import record
 from torchdoctor.tables.cells import cell, filled, iso_date, listed, optional
 from torchdoctor.tables.loading import TableFile, TableRow
 from torchdoctor.values import CudaVersion, GpuArch
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@record(frozen=True, slots=True, eq=False, repr=False)
 class CodeArch(TableRow):
     """Code of one architecture: the devices from ``device_from`` up to, not including, ``device_below`` run it."""
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from torchdoctor.records import record
 from torchdoctor.tables.cells import cell, filled, iso_date, optional
 from torchdoctor.tables.loading import TableFile, TableRow
 from torchdoctor.values import CudaVersion, DriverVersion, Version
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@record(frozen=True, slots=True, eq=False, repr=False)
 class CudaRelease(TableRow):
     """One toolkit release. An empty minimum means that NVIDIA printed none or that none was found."""
 

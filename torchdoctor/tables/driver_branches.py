@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
+from torchdoctor.records import record
 from torchdoctor.tables.cells import cell, date_or_empty, filled, iso_date, listed, optional, paired
 from torchdoctor.tables.loading import TableFile, TableRow
 from torchdoctor.values import CudaVersion, DriverVersion, GpuArch
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@record(frozen=True, slots=True, eq=False, repr=False)
 class DriverBranch(TableRow):
     """One branch. ``archs`` are the GPUs it drives; ``since`` names those that came with a later release of it."""
 

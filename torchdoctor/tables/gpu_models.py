@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
 from functools import cached_property
 
+from torchdoctor.records import record, replace
 from torchdoctor.tables.cells import cell, filled, hex4, iso_date, listed, optional, paired, yes_no
 from torchdoctor.tables.loading import TableFile, TableRow
 from torchdoctor.values import DriverVersion, GpuArch
@@ -16,7 +16,7 @@ def _names(text: str) -> tuple[str, ...]:
     return tuple(text.split(" / ")) if text else ()
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@record(frozen=True, slots=True, eq=False, repr=False)
 class GpuModel(TableRow):
     """One GPU name. One that was used for several chips has several ``capabilities``; its PCI id tells them apart."""
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from torchdoctor.records import record
 from torchdoctor.tables.cells import cell, filled, iso_date, one_of
 from torchdoctor.tables.loading import TableFile, TableRow
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@record(frozen=True, slots=True, eq=False, repr=False)
 class Index(TableRow):
     """One index. ``url`` is a template; it is empty for PyPI, which every tool asks by itself."""
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from torchdoctor.records import record
 from torchdoctor.tables.cells import cell, filled, iso_date, listed, one_of, optional, yes_no
 from torchdoctor.tables.loading import TableFile, TableRow
 from torchdoctor.values import CudaVersion, DriverVersion, GpuArch, PythonTag, Version
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@record(frozen=True, slots=True, eq=False, repr=False)
 class Jetpack(TableRow):
     """One release. ``cuda_stack`` is ``Tegra`` (server wheels do not run) or ``SBSA`` (they do)."""
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
+from torchdoctor.records import record
 from torchdoctor.tables.cells import cell, filled, iso_date, one_of, optional
 from torchdoctor.tables.loading import TableFile
 from torchdoctor.values import Build, Version
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class BadRelease:
     """One fault of the releases from ``version_min`` to ``version_max``; an empty cell of a condition means any.
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields
 from io import StringIO
 from itertools import chain
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, Generic, TypeVar
+
+from torchdoctor.records import fields, record
 
 R = TypeVar("R")
 
@@ -50,7 +51,7 @@ def read_text(root: Path, name: str) -> str:
         raise TableError(f"{name}: cannot be read: {error}") from error
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class TableFile(Generic[R]):
     """One CSV file: its name, the dataclass that is its schema, the key columns, and what it is about."""
 

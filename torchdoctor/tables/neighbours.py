@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from torchdoctor.records import record
 from torchdoctor.tables.cells import cell, filled, iso_date, listed, one_of, optional, yes_no
 from torchdoctor.tables.loading import TableFile
 from torchdoctor.values import Version
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(frozen=True, slots=True, eq=False)
 class Neighbour:
     """The releases of a package from ``version_min`` up to, not including, ``version_below``, and what they need.
 

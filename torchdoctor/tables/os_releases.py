@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from torchdoctor.records import record
 from torchdoctor.tables.cells import cell, filled, iso_date
 from torchdoctor.tables.loading import TableFile, TableRow
 from torchdoctor.values import Libc
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@record(frozen=True, slots=True, eq=False, repr=False)
 class OsRelease(TableRow):
     """One release. ``distribution`` is the lower-case words its name starts with; an empty ``release`` is any."""
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+from torchdoctor.records import record
 from torchdoctor.tables.cells import cell, date_or_empty, filled, iso_date
 from torchdoctor.tables.loading import TableFile, TableRow
 from torchdoctor.values import PythonTag, Version
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@record(frozen=True, slots=True, eq=False, repr=False)
 class PythonSupport(TableRow):
     """One Python ABI: the first and last torch with wheels for it, and the month its own support ends."""
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from torchdoctor.records import record
 from torchdoctor.tables.cells import cell, filled, iso_date, listed, yes_no
 from torchdoctor.tables.loading import TableFile, TableRow
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@record(frozen=True, slots=True, eq=False, repr=False)
 class SmiOutcome(TableRow):
     """One way to fail: a regular expression on the text, the statuses seen with it, and what it means."""
 

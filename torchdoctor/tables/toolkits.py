@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from torchdoctor.records import record
 from torchdoctor.tables.cells import cell, filled, iso_date, listed, one_of
 from torchdoctor.tables.loading import TableFile, TableRow
 from torchdoctor.values import CudaVersion, GpuArch
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@record(frozen=True, slots=True, eq=False, repr=False)
 class Toolkit(TableRow):
     """The compilers of a run of CUDA versions, both ends included."""
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
+from torchdoctor.records import record
 from torchdoctor.tables.cells import cell, filled, iso_date, listed, one_of, optional, paired, yes_no
 from torchdoctor.tables.loading import TableFile, TableRow
 from torchdoctor.values import Build, CudaVersion, GfxId, GpuArch, PythonTag, Version
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@record(frozen=True, slots=True, eq=False, repr=False)
 class TorchBuild(TableRow):
     """One wheel family: a torch version in one build for one operating system and machine."""
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from torchdoctor.records import record
 from torchdoctor.tables.cells import cell, filled, iso_date
 from torchdoctor.tables.loading import TableFile, TableRow
 from torchdoctor.values import Version
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@record(frozen=True, slots=True, eq=False, repr=False)
 class TorchRequirement(TableRow):
     """``subject`` up to ``subject_max`` goes wrong beside ``other`` from ``other_min`` on."""
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from torchdoctor.checks.installed import label, package_evidence, release, torch_cuda, torch_release
 from torchdoctor.checks.registry import check, seen
 from torchdoctor.facts import Facts, NotKnownError, Package, need, value_or
 from torchdoctor.findings import Confidence, Finding, Remedy, Row, Text
+from torchdoctor.records import record
 from torchdoctor.tables import Tables
 from torchdoctor.tables.companions import Companion
 from torchdoctor.values import Build, Version
@@ -28,7 +28,7 @@ _CAUSES = (
 _CLAUSE = re.compile(r"(==|!=|>=|<) ?(\d+(?:\.\d+)*)")
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class _Misfit:
     """One companion that does not belong to the installed torch; ``mild`` when only the patch release differs."""
 
@@ -169,7 +169,7 @@ def _own_demand(package: Package, torch: Version) -> _Misfit | None:
 
 
 def _meets(torch: Version, specifier: str) -> bool:
-    """Whether a release meets a specifier; the usual forms without packaging, whose import costs more than all checks."""
+    """Whether a release meets a specifier; the usual forms without packaging, whose import is slow."""
     clauses = [_CLAUSE.fullmatch(clause.strip()) for clause in specifier.split(",")]
     if all(clauses):
         return all(_holds(torch, clause[1], Version.parse(clause[2])) for clause in clauses if clause)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 
 from torchdoctor.checks.installed import (
     base_release,
@@ -26,6 +25,7 @@ from torchdoctor.checks.installed import (
 from torchdoctor.checks.registry import check, seen
 from torchdoctor.facts import Facts, Gpu, NotKnownError, Package, known, need, value_or
 from torchdoctor.findings import Confidence, Evidence, Finding, Remedy, Row, Severity, Text
+from torchdoctor.records import record
 from torchdoctor.tables import Tables
 from torchdoctor.tables.known_bad_releases import BadRelease
 from torchdoctor.tables.torch_builds import TorchBuild
@@ -34,7 +34,7 @@ from torchdoctor.values import CudaVersion, GpuArch
 _SURE = {"measured", "read"}
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class _Code:
     """The device code that the installed build holds, or may hold at most."""
 
