@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from torchdoctor.commands.batch import answer_lines
 from torchdoctor.prescribe.conditions import Wish
-from torchdoctor.prescribe.install import Writing
+from torchdoctor.prescribe.writing import Writing
 from torchdoctor.tables import Tables
 
 TABLES = Tables()

@@ -16,7 +16,7 @@ from torchdoctor.checks import all_checks
 from torchdoctor.commands.diagnose import load
 from torchdoctor.facts import Request
 from torchdoctor.pipeline import examine
-from torchdoctor.prescribe.install import Writing
+from torchdoctor.prescribe.writing import Writing
 from torchdoctor.render import json_v1
 from torchdoctor.tables import Tables
 

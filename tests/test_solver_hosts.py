@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 from conftest import DATA
 
+from torchdoctor.facts import Facts, Python
 from torchdoctor.prescribe.choose import Choice, choose
 from torchdoctor.prescribe.conditions import Wish
 from torchdoctor.prescribe.described import describe
-from torchdoctor.prescribe.install import Writing, install_of
+from torchdoctor.prescribe.install import install_of
+from torchdoctor.prescribe.writing import Writing, writing_for
 from torchdoctor.tables import Tables
 
 HOSTS = [json.loads(line) for line in (DATA / "decision_hosts.jsonl").read_text(encoding="utf-8").splitlines()]
@@ -62,3 +64,45 @@ def test_upgrade_says_what_a_newer_driver_would_bring(tables: Tables) -> None:
     assert upgrade is not None
     assert upgrade.row.torch == tables.torch_builds.newest()
     assert upgrade.min_driver == "580"
+
+
+MANAGED = [
+    # start command, executable, has pip -> lines
+    (
+        "/usr/bin/python3",
+        "/usr/bin/python3",
+        True,
+        ["/usr/bin/python3 -m venv .venv", ".venv/bin/python -m pip install torch==2.14.1 --index-url URL"],
+    ),
+    (
+        "docker\nexec\nweb\npython3",
+        "/usr/bin/python3",
+        True,
+        ["docker exec web python3 -m pip install --break-system-packages torch==2.14.1 --index-url URL"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("command", "executable", "has_pip", "lines"), MANAGED, ids=["here", "in a container"])
+def test_a_python_of_the_distribution_is_left_alone(
+    tables: Tables, command: str, executable: str, has_pip: bool, lines: list[str]
+) -> None:
+    python = Python(command=command, executable=executable, has_pip=has_pip, externally_managed=True)
+    writing = writing_for(Facts(python=python), Writing())
+    entry = next(entry for entry in HOSTS if entry["host"]["id"] == "H34")
+    commands = install_of(decide(entry, tables), Wish(), writing, tables).commands
+    assert [line.replace("https://download.pytorch.org/whl/cpu", "URL") for line in commands] == lines
+
+
+def test_without_pip_uv_installs_into_the_interpreter(tables: Tables) -> None:
+    python = Python(command="~/x y/bin/python", executable="~/x y/bin/python", has_pip=False, externally_managed=False)
+    entry = next(entry for entry in HOSTS if entry["host"]["id"] == "H11")
+    commands = install_of(decide(entry, tables), Wish(), writing_for(Facts(python=python), Writing()), tables).commands
+    assert commands == ("uv pip install --python ~/'x y/bin/python' torch==2.15.0",)
+
+
+def test_a_redacted_path_is_never_printed(tables: Tables) -> None:
+    python = Python(command="/home/<user>/v/bin/python", executable="/home/<user>/v/bin/python", has_pip=True)
+    entry = next(entry for entry in HOSTS if entry["host"]["id"] == "H11")
+    commands = install_of(decide(entry, tables), Wish(), writing_for(Facts(python=python), Writing()), tables).commands
+    assert commands == ("python -m pip install torch==2.15.0",)

@@ -1,166 +1,36 @@
-"""What the mini training benchmark measured: raw times become figures with their spread and certainty."""
+"""What the mini training benchmark measured: raw times become figures; figures are saved and read back."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from functools import cache
-from math import comb
 from statistics import median
 from typing import Any
 
-CONFIDENCE = 0.95
-KNEE = 0.95  # of the best rate: with so many workers more are not worth it
+from torchdoctor.benchmark_figures import (
+    BenchDevice,
+    BenchResult,
+    Conditions,
+    Figure,
+    Loss,
+    Missing,
+    Sweep,
+    SweepRow,
+    Waiting,
+    median_interval,
+    quartiles,
+)
+from torchdoctor.records import fields as members
+from torchdoctor.records import is_record
+
 Events = Iterable[tuple[str, Mapping[str, Any]]]
 Telemetry = Sequence[Mapping[str, Any]]
-
-
-@dataclass(frozen=True, slots=True)
-class Conditions:
-    """What a GPU ran at during a series: medians of what was read, every throttle reason, the fastest PCIe link."""
-
-    clock_mhz: float | None = None
-    power_w: float | None = None
-    power_limit_w: float | None = None
-    temperature_c: float | None = None
-    throttle: tuple[str, ...] = ()
-    pcie_gen: int | None = None
-    pcie_width: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """One series: seconds per step as median, quartiles and confidence interval of the median, and the rates."""
-
-    name: str  # overhead, throughput, matmul, copy, h2d-pinned, h2d-pageable, d2h-pinned
-    device: str
-    dtype: str
-    seconds: float
-    quartiles: tuple[float, float]
-    interval: tuple[float, float]
-    samples: int
-    settled: bool
-    items_per_step: float | None = None
-    flops_per_step: float | None = None
-    bytes_per_step: float | None = None
-    conditions: Conditions = Conditions()
-
-    @property
-    def work(self) -> float:
-        """What a step does, in the unit that the figure is about: images, operations or bytes; else steps."""
-        return self.items_per_step or self.flops_per_step or self.bytes_per_step or 1.0
-
-    @property
-    def rate(self) -> float:
-        """Work per second, by the median."""
-        return self.work / self.seconds
-
-    @property
-    def rates(self) -> tuple[float, float]:
-        """Work per second at the slow and at the fast end of the confidence interval."""
-        return self.work / self.interval[1], self.work / self.interval[0]
-
-
-@dataclass(frozen=True, slots=True)
-class BenchDevice:
-    """A measured device, as torch describes it."""
-
-    device: str
-    kind: str  # cpu, cuda, rocm, mps, xpu
-    model: str | None = None
-    units: int | None = None
-    threads: int | None = None
-    memory: int | None = None
-    pci: str | None = None
-    uuid: str | None = None
-    busy: str = ""  # measured all the same, because that was asked for
-
-
-@dataclass(frozen=True, slots=True)
-class Loss:
-    """How a short training went; None: it was cut short, or there was nothing to compare it with."""
-
-    device: str
-    first: float
-    last: float
-    cpu_first: float
-    cpu_last: float
-    finite: bool
-    fell: bool | None
-    agrees: bool | None
-    accuracy: float
-
-
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """The share of the training's time that went by waiting for data."""
-
-    device: str
-    waiting_share: float
-    workers: int
-    pin: bool
-
-
-@dataclass(frozen=True, slots=True)
-class SweepRow:
-    """Batches per second with some workers; None: not tried, for the reason given."""
-
-    workers: int
-    pin: bool
-    batches_per_s: float | None
-    reason: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Sweep:
-    """How the number of workers changes the rate of a DataLoader."""
-
-    rows: tuple[SweepRow, ...]
-    usable_cpus: int
-    shm_free: int | None = None
-
-    @property
-    def recommended(self) -> SweepRow | None:
-        """The fewest workers, within the usable processors, that come near the best rate: the knee of the curve."""
-        tried = [(row.batches_per_s, row) for row in self.rows if row.batches_per_s and row.workers <= self.usable_cpus]
-        best = max((rate for rate, _ in tried), default=0.0)
-        near = [(row.workers, -rate, row) for rate, row in tried if rate >= KNEE * best]
-        return min(near, key=lambda item: item[:2])[2] if near else None
-
-
-@dataclass(frozen=True, slots=True)
-class Missing:
-    """Something that was not measured, or failed, and why."""
-
-    device: str
-    reason: str
-    stage: str = ""
-    failed: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BenchResult:
-    """Everything that one run measured; ``seconds`` None: it did not come to its end."""
-
-    devices: tuple[BenchDevice, ...] = ()
-    figures: tuple[Figure, ...] = ()
-    losses: tuple[Loss, ...] = ()
-    waits: tuple[Waiting, ...] = ()
-    sweep: Sweep | None = None
-    missing: tuple[Missing, ...] = ()
-    profile: str = ""
-    seconds: float | None = None
-
-    def device(self, name: str) -> BenchDevice | None:
-        """The device of a name such as ``cuda:0``."""
-        return next((device for device in self.devices if device.device == name), None)
 
 
 def summarise(events: Events, telemetry: Telemetry = ()) -> BenchResult:
     """Turn the events of target/bench.py into figures.
 
-    ``telemetry`` holds what the asker read of its GPUs meanwhile: ``time`` (seconds since the epoch), one of ``device``,
-    ``pci`` and ``uuid``, and fields of ``Conditions``, with ``throttle`` a list of reasons.
+    ``telemetry`` holds what the asker read of its GPUs meanwhile: ``time`` (seconds since the epoch), ``pci``, ``uuid``
+    or ``device`` (cuda:0), and the fields of ``Conditions``, ``throttle`` as a list of reasons.
     """
     told: dict[str, list[Mapping[str, Any]]] = {}
     for kind, fields in events:
@@ -188,10 +58,9 @@ def summarise(events: Events, telemetry: Telemetry = ()) -> BenchResult:
 
 def as_json(result: BenchResult) -> dict[str, Any]:
     """The ``bench`` object of a report; also what a baseline file holds."""
-    recommended = result.sweep and result.sweep.recommended
-    figures = [{**asdict(figure), "rate": figure.rate} for figure in result.figures]
-    data = {**asdict(result), "figures": figures}
-    return {**data, "recommended_workers": asdict(recommended) if recommended else None}
+    recommended = result.sweep.recommended if result.sweep else None
+    figures = [{**_plain(figure), "rate": figure.rate} for figure in result.figures]
+    return {**_plain(result), "figures": figures, "recommended_workers": _plain(recommended)}
 
 
 def from_json(data: Any) -> BenchResult:
@@ -207,38 +76,6 @@ def from_json(data: Any) -> BenchResult:
         )
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"not a benchmark of ours: {type(error).__name__}: {error}") from None
-
-
-def median_interval(times: Sequence[float]) -> tuple[float, float]:
-    """The confidence interval of the median by order statistics: no assumption on how the times are spread.
-
-    With fewer than six times no interval is that sure; the whole range is given then.
-    """
-    ordered = sorted(times)
-    rank = _rank(len(ordered))
-    return ordered[rank], ordered[-1 - rank]
-
-
-@cache
-def _rank(count: int) -> int:
-    """How many of the smallest and of the largest values may be left out: the binomial tail says how likely."""
-    allowed, tail, rank = (1 - CONFIDENCE) / 2 * 2**count, 1, 0
-    while tail <= allowed:
-        rank += 1
-        tail += comb(count, rank)
-    return max(0, rank - 1)
-
-
-def quartiles(times: Sequence[float]) -> tuple[float, float]:
-    """The first and the third quartile."""
-    ordered, last = sorted(times), len(times) - 1
-
-    def at(share: float) -> float:
-        low = int(share * last)
-        high = min(low + 1, last)
-        return ordered[low] + (share * last - low) * (ordered[high] - ordered[low])
-
-    return at(0.25), at(0.75)
 
 
 def _figure(fields: Mapping[str, Any], conditions: Conditions) -> Figure:
@@ -297,15 +134,24 @@ def _conditions(read: Sequence[Mapping[str, Any]]) -> Conditions:
 
 def _device(fields: Mapping[str, Any]) -> BenchDevice:
     names = ("model", "units", "threads", "memory", "pci", "uuid")
+    told: dict[str, Any] = {name: fields.get(name) for name in names}
     return BenchDevice(
-        str(fields["device"]), str(fields["kind"]), *(fields.get(name) for name in names), str(fields.get("busy") or "")
+        device=str(fields["device"]), kind=str(fields["kind"]), busy=str(fields.get("busy") or ""), **told
     )
 
 
 def _loss(fields: Mapping[str, Any]) -> Loss:
-    numbers = [float(fields[name]) for name in ("first", "last", "cpu_first", "cpu_last")]
-    marks = [fields[name] for name in ("finite", "fell", "agrees")]
-    return Loss(str(fields["device"]), *numbers, *marks, float(fields["accuracy"]))
+    return Loss(
+        device=str(fields["device"]),
+        first=float(fields["first"]),
+        last=float(fields["last"]),
+        cpu_first=float(fields["cpu_first"]),
+        cpu_last=float(fields["cpu_last"]),
+        finite=fields["finite"],
+        fell=fields["fell"],
+        agrees=fields["agrees"],
+        accuracy=float(fields["accuracy"]),
+    )
 
 
 def _waiting(fields: Mapping[str, Any]) -> Waiting:
@@ -326,9 +172,28 @@ def _failure(fields: Mapping[str, Any]) -> Missing:
 
 
 def _saved_figure(fields: Mapping[str, Any]) -> Figure:
-    known = {name: fields[name] for name in Figure.__slots__ if name in fields and name != "conditions"}
-    low, high = (float(end) for end in fields["interval"])
-    return Figure(**{**known, "seconds": float(fields["seconds"]), "interval": (low, high)})
+    (q1, q3), (low, high) = fields["quartiles"], fields["interval"]
+    return Figure(
+        name=str(fields["name"]),
+        device=str(fields["device"]),
+        dtype=str(fields["dtype"]),
+        seconds=float(fields["seconds"]),
+        quartiles=(float(q1), float(q3)),
+        interval=(float(low), float(high)),
+        samples=int(fields["samples"]),
+        settled=bool(fields["settled"]),
+        items_per_step=_number(fields["items_per_step"]),
+        flops_per_step=_number(fields["flops_per_step"]),
+        bytes_per_step=_number(fields["bytes_per_step"]),
+        conditions=_conditions([fields.get("conditions") or {}]),
+    )
+
+
+def _plain(thing: Any) -> Any:
+    """Records as objects, tuples as lists, all else as it is."""
+    if is_record(thing):
+        return {member.name: _plain(getattr(thing, member.name)) for member in members(thing)}
+    return [_plain(item) for item in thing] if isinstance(thing, tuple) else thing
 
 
 def _number(value: Any) -> float | None:

@@ -1,12 +1,12 @@
-"""Whether a measured figure is what the hardware can do: against its peak, against its equals, against an earlier run."""
+"""Whether a figure is what the hardware can do: against its peak, against equal GPUs, against a saved run."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
 
-from torchdoctor.benchmark import BenchDevice, BenchResult, Conditions, Figure
+from torchdoctor.benchmark_figures import BenchDevice, BenchResult, Conditions, Figure
+from torchdoctor.records import record
 from torchdoctor.tables import Tables
 from torchdoctor.tables.gpu_peaks import GpuPeak
 
@@ -16,11 +16,11 @@ TENSOR, SIMPLE, AMD = 0.55, 0.5, 0.4  # of the peak at the measured clock: matri
 MEMORY, PCIE = 0.75, 0.75  # of the memory's and of the link's bandwidth
 EQUAL = 0.9  # of the best among equal GPUs, and of a saved run
 COMPARED = ("throughput", "matmul", "copy")  # between equal GPUs: not what depends on the host's side
-LANE_GBPS, LANE_FROM, LANE_GEN = 8 * 128 / 130 / 8, 2 * 0.25, 3  # PCIe: a lane of generation 3; of 2; doubling since
+PCIE_OLD = 2  # the last generation with ten bits on the wire for a byte; later ones send 128 of 130
 TERA, GIGA = 1e12, 1e9
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Verdict:
     """One comparison: ``ratio`` is measured over expected, ``slow`` when even the fast end lies under ``threshold``."""
 
@@ -87,8 +87,10 @@ def _against_link(figure: Figure) -> Iterator[Verdict]:
 
 
 def lane_gbps(gen: int) -> float:
-    """GB/s of one PCIe lane, one way: twice as much with each generation, with a leaner code from the third on."""
-    return LANE_GBPS * 2.0 ** (gen - LANE_GEN) if gen >= LANE_GEN else LANE_FROM * 2.0 ** (gen - LANE_GEN + 1)
+    """GB/s of one PCIe lane, one way: gigatransfers a second, each a bit, less what the code on the wire takes."""
+    if gen <= PCIE_OLD:
+        return 2.5 * 2 ** (gen - 1) / 10
+    return 8.0 * 2 ** (gen - PCIE_OLD - 1) * 128 / 130 / 8
 
 
 def _between_equals(result: BenchResult) -> Iterator[Verdict]:

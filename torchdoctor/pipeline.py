@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from torchdoctor.facts import Facts, Request
-from torchdoctor.prescribe.install import Writing
 from torchdoctor.prescribe.prescribe import prescribe, with_commands
+from torchdoctor.prescribe.writing import Writing
 from torchdoctor.readers.assemble import assemble
 from torchdoctor.readers.derive import derive
 from torchdoctor.readers.statement import Statements

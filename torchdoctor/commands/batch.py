@@ -9,7 +9,8 @@ from typing import Any
 from torchdoctor.prescribe.choose import choose
 from torchdoctor.prescribe.conditions import Wish
 from torchdoctor.prescribe.described import DescriptionError, describe
-from torchdoctor.prescribe.install import Writing, install_of
+from torchdoctor.prescribe.install import install_of
+from torchdoctor.prescribe.writing import Writing
 from torchdoctor.tables import Tables
 
 _MAX_LINE = 100_000

@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from torchdoctor.errors import UsageError
-from torchdoctor.prescribe.install import Writing
+from torchdoctor.prescribe.writing import Writing
 from torchdoctor.recording import Recording
 
 

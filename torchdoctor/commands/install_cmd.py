@@ -27,7 +27,8 @@ from torchdoctor.prescribe.choose import BACKENDS, Choice, choose
 from torchdoctor.prescribe.conditions import Wish
 from torchdoctor.prescribe.described import DescriptionError, describe
 from torchdoctor.prescribe.host import Host, host_of
-from torchdoctor.prescribe.install import Install, Writing, install_of
+from torchdoctor.prescribe.install import Install, install_of
+from torchdoctor.prescribe.writing import Writing
 from torchdoctor.render.json_v1 import install_object
 from torchdoctor.render.text import refusal_lines
 from torchdoctor.tables import Tables
@@ -143,7 +144,7 @@ def _host(options: argparse.Namespace, tables: Tables) -> tuple[Host, Writing]:
             return host, writing._replace(shell=shell)
         from torchdoctor.facts import Request
         from torchdoctor.pipeline import facts_of
-        from torchdoctor.prescribe.prescribe import writing_for
+        from torchdoctor.prescribe.writing import writing_for
 
         facts = facts_of(record_here(options), tables, Request())
         return describe(given, tables, host_of(facts, tables)), writing_for(facts, writing)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from torchdoctor.findings import Text
@@ -10,6 +9,7 @@ from torchdoctor.prescribe import pip, uv_pip
 from torchdoctor.prescribe.choose import Choice, Upgrade, rejected, upgrade_of
 from torchdoctor.prescribe.conditions import Wish
 from torchdoctor.prescribe.plan import installed_is, plan_of
+from torchdoctor.prescribe.writing import Writing
 from torchdoctor.tables import Tables
 
 WRITERS = {"pip": pip.write, "uv": uv_pip.write}
@@ -36,15 +36,6 @@ class Install(NamedTuple):
     upgrade: Upgrade | None = None
 
 
-class Writing(NamedTuple):
-    """How the command is to be written: for which tool, shell and interpreter."""
-
-    python: Sequence[str] = ("python",)
-    tool: str = "pip"
-    shell: str = "posix"
-    index_base: str = ""
-
-
 def install_of(choice: Choice, wish: Wish, writing: Writing, tables: Tables, *, explain: bool = True) -> Install:
     """Return the install object for a choice that runs; ``explain`` adds rejections and what a newer driver brings."""
     companions = tuple(dict.fromkeys((*wish.companions, *choice.host.companions)))
@@ -55,8 +46,8 @@ def install_of(choice: Choice, wish: Wish, writing: Writing, tables: Tables, *, 
         torch=str(row.torch) if row else None,
         build=row.build.name if row else None,
         index_url=plan.index_url,
-        commands=WRITERS[writing.tool](plan, tuple(writing.python), writing.shell),
-        why=(*choice.why, *_hiding(choice)),
+        commands=WRITERS[writing.tool](plan, writing),
+        why=(*choice.why, *_hiding(choice), *((writing.reason,) if writing.reason else ())),
         rejected=_passed_over(choice, wish, tables) if explain else (),
         upgrade=upgrade_of(choice, wish, tables) if explain else None,
     )

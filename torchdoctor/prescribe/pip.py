@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from torchdoctor.prescribe.plan import Plan
 from torchdoctor.prescribe.shells import join
+from torchdoctor.prescribe.writing import VENV, Writing
 
 
-def write(plan: Plan, python: Sequence[str], shell: str) -> tuple[str, ...]:
-    """Return one command a line; ``python`` is the argument vector that starts the examined interpreter."""
+def write(plan: Plan, writing: Writing) -> tuple[str, ...]:
+    """Return one command a line."""
+    start = (*writing.python, "-m", "pip", "install", *(("--break-system-packages",) if writing.override else ()))
     index = ("--index-url", plan.index_url) if plan.index_url else ()
-    lines = [join((*python, "-m", "pip", "install", *plan.requirements, *index), shell)]
+    lines = [(*writing.base, "-m", "venv", VENV)] if writing.base else []
+    lines.append((*start, *plan.requirements, *index))
     if plan.elsewhere:
-        lines.append(join((*python, "-m", "pip", "install", *plan.elsewhere), shell))
-    return tuple(lines)
+        lines.append((*start, *plan.elsewhere))
+    return tuple(join(words, writing.shell) for words in lines)

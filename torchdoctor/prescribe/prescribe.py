@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from torchdoctor.facts import Facts, value_or
+from torchdoctor.facts import Facts
 from torchdoctor.findings import Finding, Remedy, Text
 from torchdoctor.prescribe.choose import Choice, choose, installed_row
 from torchdoctor.prescribe.conditions import Wish
 from torchdoctor.prescribe.host import Host, host_of
-from torchdoctor.prescribe.install import Install, Writing, install_of
+from torchdoctor.prescribe.install import Install, install_of
+from torchdoctor.prescribe.writing import Writing, writing_for
 from torchdoctor.records import replace
 from torchdoctor.tables import Tables
 
@@ -44,16 +45,6 @@ def _confirm(host: Host, writing: Writing, tables: Tables) -> Install | None:
         return None
     choice = Choice(host=host, backend=row.build.backend, row=row)
     return install_of(choice, Wish(), writing, tables, explain=False)._replace(needed=False)
-
-
-def writing_for(facts: Facts, writing: Writing) -> Writing:
-    """Fill in what only the host knows: the interpreter to install into, and uv where it has no pip."""
-    if facts.python.has_pip is False and writing.tool == "pip":
-        writing = writing._replace(tool="uv")
-    command = value_or(facts.python.command, "")
-    if tuple(writing.python) != ("python",) or not command or "<" in command:  # a redacted path must not be printed
-        return writing
-    return writing._replace(python=tuple(command.split("\n")))
 
 
 def with_commands(findings: Sequence[Finding], prescription: Prescription) -> tuple[Finding, ...]:

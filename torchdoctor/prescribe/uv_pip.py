@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from torchdoctor.prescribe.plan import Plan
 from torchdoctor.prescribe.shells import join
+from torchdoctor.prescribe.writing import VENV, Writing
 
 
-def write(plan: Plan, python: Sequence[str], shell: str) -> tuple[str, ...]:
-    """Return one command a line; uv takes the interpreter's path, so ``python`` holds that path alone."""
-    target = ("--python", python[-1]) if python != ("python",) else ()
+def write(plan: Plan, writing: Writing) -> tuple[str, ...]:
+    """Return one command a line; uv takes the path of the interpreter it installs into."""
+    target = ("--python", writing.python[-1]) if tuple(writing.python) != ("python",) else ()
+    start = ("uv", "pip", "install", *target, *(("--break-system-packages",) if writing.override else ()))
     index = ("--index-url", plan.index_url) if plan.index_url else ()
-    lines = [join(("uv", "pip", "install", *target, *plan.requirements, *index), shell)]
+    lines = [("uv", "venv", "--python", writing.base[-1], VENV)] if writing.base else []
+    lines.append((*start, *plan.requirements, *index))
     if plan.elsewhere:
-        lines.append(join(("uv", "pip", "install", *target, *plan.elsewhere), shell))
-    return tuple(lines)
+        lines.append((*start, *plan.elsewhere))
+    return tuple(join(words, writing.shell) for words in lines)

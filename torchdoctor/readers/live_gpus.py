@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -24,9 +25,12 @@ PCI = Want(
 KFD = Want("files", ("/sys/class/kfd/kfd/topology/nodes/*/properties",))
 VRAM = Want("files", ("/sys/bus/pci/devices/*/mem_info_vram_total",))
 BOARD, CHIP = Want("file", ("/proc/device-tree/model",)), Want("file", ("/proc/device-tree/compatible",))
-WANTS = (PYTHON, PCI, BUS, KFD, VRAM, BOARD, CHIP, SMI_QUERY, NODES, DXG, MAC_CPU)
+PROC_PCI = Want("file", ("/proc/bus/pci/devices",))
+WANTS = (PYTHON, PCI, BUS, PROC_PCI, KFD, VRAM, BOARD, CHIP, SMI_QUERY, NODES, DXG, MAC_CPU)
 
 _VENDORS = {"10DE": "nvidia", "1002": "amd", "8086": "intel"}
+_LISTED = re.compile(r"[0-9a-f]{3}[08]\t(?P<vendor>10de|1002)(?P<device>[0-9a-f]{4})\t")
+_DRIVER_COLUMN = 17
 _ACCELERATOR = "120000"  # Intel and others have accelerators of this class that are no GPUs
 _PAIR = 2  # major, minor
 _SICK = {"NVML_ERROR_GPU_IS_LOST": "lost", "NVML_ERROR_RESET_REQUIRED": "requires reset"}
@@ -46,14 +50,12 @@ def read(recording: Recording) -> Iterator[Said]:
         yield from windows_gpus(answers, without_nvidia=driver_knows)
         return
     yield from _kfd(answers)
-    bus = tuple(_bus(answers))
+    bus = tuple(_bus(answers)) if answers.has_sys else tuple(_listed(answers.text(PROC_PCI)))
+    where = "/sys/bus/pci" if answers.has_sys else "/proc/bus/pci"
     yield from _jetson(answers, nvml)
-    if bus:
-        yield Said("gpus", bus, "/sys/bus/pci")
-    elif (
-        answers.looked(PCI) and answers.has_sys and not (answers.table(NODES) or answers.table(DXG) or answers.is_tegra)
-    ):
-        yield Said("gpus", (), "/sys/bus/pci")
+    looked = answers.looked(PCI) if answers.has_sys else bool(answers.text(PROC_PCI))
+    if bus or (looked and not (answers.table(NODES) or answers.table(DXG) or answers.is_tegra)):
+        yield Said("gpus", bus, where)
 
 
 def _nvml_gpus(nvml: Mapping[str, Any]) -> Iterator[Gpu]:
@@ -101,6 +103,18 @@ def _bus(answers: Answers) -> Iterator[Gpu]:
             kernel_driver=pairs.get("DRIVER"),
             memory=int(vram) if vram.isdecimal() else Unknown("GPU memory"),
         )
+
+
+def _listed(text: str) -> Iterator[Gpu]:
+    """Where /sys is not mounted (a chroot): ids and drivers without classes; graphics are function 0 of their slot."""
+    for line in text.splitlines():
+        match = _LISTED.match(line)
+        if match:
+            driver = line.split("\t")[_DRIVER_COLUMN:]
+            vendor = _VENDORS[match["vendor"].upper()]
+            yield Gpu(
+                vendor=vendor, pci_id=match["device"].upper(), kernel_driver=driver[0].strip() if driver else None
+            )
 
 
 def _kfd(answers: Answers) -> Iterator[Said]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from torchdoctor.records import record
 from torchdoctor.tables.cells import cell, filled, iso_date, one_of, optional, yes_no
 from torchdoctor.tables.loading import TableFile, TableRow
 
@@ -19,7 +19,7 @@ def _pattern(text: str) -> re.Pattern[str]:
         raise ValueError(f"not a regular expression: {error}") from None
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@record(frozen=True, slots=True, eq=False, repr=False)
 class GpuPeak(TableRow):
     """The figures of one model at ``boost_mhz``; ``devices`` is how many torch devices share them."""
 

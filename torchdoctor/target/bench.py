@@ -1,6 +1,7 @@
 """The mini training benchmark: on each device the loss, then times, raw; what they mean is judged elsewhere."""
 
 import time
+from importlib import import_module
 
 from torchdoctor.target import bench_data, bench_rates
 from torchdoctor.target.bench_devices import Device, busy, described, found
@@ -26,8 +27,7 @@ UNPINNED = ("cpu", "mps")
 
 def main(tell: "Tell", request: "dict[str, Any]") -> None:
     """Measure what was asked for, one device after another."""
-    import torch
-
+    torch = import_module("torch")
     begun = time.monotonic()
     devices = found(torch, request.get("devices") or [])
     seconds = float(request.get("seconds") or 3.0)
@@ -91,9 +91,7 @@ class Run:
         """The parts for which the check has no time."""
         formats = self.device.formats()
         parts = [("matmul-" + dtype, self.matmul(dtype, len(formats))) for dtype in formats]
-        parts.append(
-            ("copy", lambda: self.series("copy", "uint8", bench_rates.copy(self.device, self.left("copy"))))
-        )
+        parts.append(("copy", lambda: self.series("copy", "uint8", bench_rates.copy(self.device, self.left("copy")))))
         if self.device.kind not in UNPINNED:
             parts.append(("transfer", self.transfers))
         return [*parts, ("data", self.data)]

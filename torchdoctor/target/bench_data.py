@@ -11,10 +11,10 @@ from torchdoctor.target.paths import SMALL, cgroups, read
 
 MYPY = False
 if MYPY:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from typing import Any
 
-PAIRS = 5  # blocks with loaded and with resident batches, in turn
+PAIRS, MOST_STEPS = 5, 1000  # blocks with loaded and with resident batches, in turn
 PATIENCE = 60.0  # seconds for one batch: workers may have to import torch first
 SHM = "/dev/shm"
 SAMPLES, SAMPLE_SIDE, SAMPLE_BATCH = 16, 296, 8  # samples of 1 MiB
@@ -30,18 +30,15 @@ def waiting(device: Device, batch: int, workers: int, pin: bool, seconds: float)
     """
     training = Training(device)
     resident = training.resident(batch)
-    feed = batches(device, batch, workers, pin)
+    feed = endless(device.torch, images(device.torch, 4 * batch), batch, workers, pin)
+    took = [timed(device, lambda: fed_steps(training, feed, 1)) for _ in range(3)][-1]  # the first starts the workers
+    steps = max(1, min(MOST_STEPS, int(seconds / (2 * PAIRS) / max(took, 1e-9))))
     limit = time.monotonic() + seconds
     fed, free = [], []  # type: tuple[list[float], list[float]]
-    steps = 1
-    for pair in range(PAIRS + 1):
-        loaded = timed(device, lambda: fed_steps(training, feed, steps))
-        if pair:  # the first block loads what has to be loaded
-            fed.append(loaded / steps)
-            free.append(timed(device, lambda: resident(steps)) / steps)
-        steps = max(1, min(1000, int(steps * seconds / (2.5 * PAIRS) / max(loaded, 1e-9))))
-        if pair > 1 and time.monotonic() > limit:
-            break
+    while len(fed) < PAIRS and (not fed or time.monotonic() < limit):
+        fed.append(timed(device, lambda: fed_steps(training, feed, steps)) / steps)
+        free.append(timed(device, lambda: resident(steps)) / steps)
+    ended(feed)
     share = max(0.0, 1.0 - median(free) / median(fed))
     return {"waiting_share": share, "workers": workers, "pin": pin, "batch": batch, "steps": steps * len(fed)}
 
@@ -63,21 +60,24 @@ def fed_steps(training: Training, feed: "Iterator[Any]", count: int) -> None:
         training.step(pixels.to(name, non_blocking=True), labels.to(name, non_blocking=True))
 
 
-def batches(device: Device, batch: int, workers: int, pin: bool) -> "Iterator[Any]":
-    """Batches without end from a DataLoader over small images, as a first example of torch has it."""
-    data = device.torch.utils.data
-    dataset = data.TensorDataset(*images(device.torch, 4 * batch))
-    while True:
-        for item in loader(device.torch, dataset, batch, workers, pin, shuffle=True):
-            yield item
+def endless(torch: "Any", tensors: "Sequence[Any]", batch: int, workers: int, pin: bool) -> "Any":
+    """Batches without end from a DataLoader, in random order; it gives up on a stuck worker.
+
+    The data set is of torch's own class, so that workers can take it over whichever way they are started.
+    """
+    data = torch.utils.data
+    dataset = data.TensorDataset(*tensors)
+    sampler = data.RandomSampler(dataset, replacement=True, num_samples=1 << 30)
+    patience = PATIENCE if workers else 0
+    importable_main()
+    options = {"num_workers": workers, "pin_memory": pin, "timeout": patience}
+    return iter(data.DataLoader(dataset, batch, sampler=sampler, **options))
 
 
-def loader(torch: "Any", dataset: "Any", batch: int, workers: int, pin: bool, **options: "Any") -> "Any":
-    """A DataLoader that gives up on a stuck worker."""
-    if workers:
-        options.update(timeout=PATIENCE, persistent_workers=True)
-        importable_main()
-    return torch.utils.data.DataLoader(dataset, batch, num_workers=workers, pin_memory=pin, **options)
+def ended(feed: "Any") -> None:
+    """End the workers of such batches now, not when somebody collects them."""
+    if hasattr(feed, "_shutdown_workers"):
+        feed._shutdown_workers()
 
 
 def importable_main() -> None:
@@ -92,13 +92,16 @@ def sweep(device: Device, seconds: float, stage: "Any") -> "dict[str, Any]":
     usable, room = usable_cpus(), shm_free()
     counts = sorted({0, 1, 2, 4, min(MOST_WORKERS, usable)})
     pins = (False, True) if device.kind in ("cuda", "xpu") else (False,)
-    settings = [(workers, pin) for workers in counts if workers <= max(usable, 1) for pin in pins]
+    settings = [(workers, pin) for workers in counts if workers <= usable for pin in pins]
+    limit = time.monotonic() + 2 * seconds  # starting workers takes its own time, which is none of the rate
     rows = []
     for workers, pin in settings:
         stage("bench-sweep-%d%s" % (workers, "-pin" if pin else ""))
         row = {"workers": workers, "pin": pin, "batches_per_s": None}  # type: dict[str, Any]
         if room is not None and shm_needed(workers) > room:
             row["reason"] = "%s has room for %d MiB, and this needs %d" % (SHM, room >> 20, shm_needed(workers) >> 20)
+        elif time.monotonic() > limit:
+            row["reason"] = "no time was left"
         else:
             row["batches_per_s"] = rate(device.torch, workers, pin, seconds / len(settings))
         rows.append(row)
@@ -108,22 +111,18 @@ def sweep(device: Device, seconds: float, stage: "Any") -> "dict[str, Any]":
 def rate(torch: "Any", workers: int, pin: bool, seconds: float) -> float:
     """Batches per second, after the first ones.
 
-    The samples lie there as pictures are decoded, channels last, so that putting a batch together is real work; their
-    class is torch's own, so that workers can take them over whichever way they are started.
+    The samples lie there as pictures are decoded, channels last, so that putting a batch together is real work.
     """
     pixels = torch.rand(SAMPLES, SAMPLE_SIDE, SAMPLE_SIDE, 3).permute(0, 3, 1, 2)
-    dataset = torch.utils.data.TensorDataset(pixels)
-    endless = torch.utils.data.RandomSampler(dataset, replacement=True, num_samples=1 << 30)
-    feed = iter(loader(torch, dataset, SAMPLE_BATCH, workers, pin, sampler=endless))
+    feed = endless(torch, [pixels], SAMPLE_BATCH, workers, pin)
     for _ in range(PREFETCH * workers + 1):
         next(feed)
-    start, count = time.perf_counter(), 0
-    while count < 2 or time.perf_counter() - start < seconds:
+    start, count, took = time.perf_counter(), 0, 0.0
+    while count < 2 or took < seconds:
         next(feed)
         count += 1
-    took = time.perf_counter() - start
-    if workers:
-        feed._shutdown_workers()
+        took = time.perf_counter() - start
+    ended(feed)
     return count / took
 
 

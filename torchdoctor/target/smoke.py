@@ -40,11 +40,11 @@ def everything(tell: "Tell", request: "dict[str, Any]", folder: "str | None") ->
     if torch is None:
         return
     flags = repro_flags(torch, request)
-    devices = smoke_init.start(tell, torch, facts, request.get("devices") or [])
-    jobs = [Job(torch, device, devices, request.get("level") or "quick", folder) for device in devices]
+    devices, kept = smoke_init.start(tell, torch, facts, request.get("devices") or [])
+    jobs = [Job(torch, device, devices, request.get("level") or "quick", folder) for device in kept]
     with threads(torch, 1):
         for job in jobs:
-            run_device(tell, job, request.get("only") or [])
+            run_device(tell, job, request.get("only") or [], kept)
     if flags is not None:
         from torchdoctor.target import smoke_repro
 
@@ -65,11 +65,11 @@ def repro_flags(torch: "Any", request: "dict[str, Any]") -> "dict[str, Any] | No
     return smoke_repro.flags(torch)
 
 
-def run_device(tell: "Tell", job: "Job", only: "list[str]") -> None:
+def run_device(tell: "Tell", job: "Job", only: "list[str]", kept: "list[Device]") -> None:
     """All probes of one device in order; after an error that ends its context the rest are skipped."""
     usable = True
     for probe in PROBES:
-        if not wanted(probe, job.level, only) or not runs_on(probe, job.device, job.devices):
+        if not wanted(probe, job.level, only) or not runs_on(probe, job.device, kept):
             continue
         if usable:
             tell("stage", {"id": probe.id, "device": job.device.name})

@@ -92,7 +92,7 @@ class Device:
         self.torch, self.backend, self.index = torch, backend, index
         self.kind = "cuda" if backend == "rocm" else backend
         self.name = self.kind if index is None else "%s:%d" % (self.kind, index)
-        self.module = getattr(torch, self.kind, None)
+        self.module = getattr(torch, self.kind, None)  # type: Any
 
     def library(self, area: str) -> str:
         """The shared library that does the work of an area here."""

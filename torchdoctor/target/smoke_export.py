@@ -40,7 +40,10 @@ def onnx(job: "Job") -> "dict[str, Any]":
 
     net, x = model(job)
     path = os.path.join(job.need_folder(), "model.onnx")
-    job.torch.onnx.export(net, (x,), path, dynamo=True, verbose=False)
+    try:
+        job.torch.onnx.export(net, (x,), path, dynamo=True, verbose=False)
+    except TypeError:
+        raise Skip("this torch exports to ONNX by tracing only")
     onnx.checker.check_model(path)
     operations = [node.op_type for node in onnx.load(path).graph.node]
     if not any(name in ("Gemm", "MatMul") for name in operations):

@@ -17,11 +17,13 @@ if MYPY:
     Tell = Callable[[str, "dict[str, Any]"], None]
 
 RUNTIMES = {"cuda": ("libcudart.so", "cuda"), "rocm": ("libamdhip64.so", "hip")}
-DRIVERS = {"cuda": "libcuda", "rocm": "libamdhip64", "xpu": "libze_loader", "mps": "Metal", "cpu": ""}
+DRIVERS = {"cuda": "libcuda", "rocm": "libamdhip64", "xpu": "libze_loader", "mps": "Metal", "cpu": "libtorch_cpu"}
 
 
-def start(tell: "Tell", torch: "Any", facts: "dict[str, Any]", names: "list[str]") -> "list[Device]":
-    """Start the devices of the build and tell how that went; the CPU is always the first of those returned.
+def start(
+    tell: "Tell", torch: "Any", facts: "dict[str, Any]", names: "list[str]"
+) -> "tuple[list[Device], list[Device]]":
+    """Start the devices of the build and tell how that went: all of them, the CPU first, and those asked for.
 
     The event "imported" is told once more, since only now is it known whether a device is available.
     """
@@ -30,33 +32,34 @@ def start(tell: "Tell", torch: "Any", facts: "dict[str, Any]", names: "list[str]
     started = time.perf_counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        available, error = initialise(torch, kind)
+        available, error, found = initialise(torch, kind)
     answer = {"outcome": "passed", "error": error, "code": None, "warnings": said(caught)}  # type: dict[str, Any]
     if not available or error:
         answer.update(failure(kind, error or "\n".join(answer["warnings"])))
     tell("imported", dict(facts, available=available, warnings=facts["warnings"] + answer["warnings"]))
     tell("init", answer)
     tell("probe", event(kind, answer, time.perf_counter() - started))
-    found = devices(torch, kind) if answer["outcome"] == "passed" else []
-    kept = [device for device in [Device(torch, "cpu", None)] + found if not names or device.name in names]
+    everything = [Device(torch, "cpu", None)] + found
+    kept = [device for device in everything if not names or device.name in names]
     tell("devices", {"devices": [device.describe() for device in kept if device.kind != "cpu"]})
-    return kept or [Device(torch, "cpu", None)]
+    return everything, kept
 
 
-def initialise(torch: "Any", kind: str) -> "tuple[bool, str | None]":
-    """Whether a device is there, and the error of starting it."""
+def initialise(torch: "Any", kind: str) -> "tuple[bool, str | None, list[Device]]":
+    """Whether a device is there, the error of starting it, and the devices."""
     if kind == "cpu":
-        return False, None
+        return False, None, []
     if kind == "mps":
         available = bool(torch.backends.mps.is_available())
-        return available, None if available else "torch.backends.mps.is_available() is False"
+        error = None if available else "torch.backends.mps.is_available() is False"
+        return available, error, [Device(torch, kind, None)] if available else []
     module = torch.xpu if kind == "xpu" else torch.cuda
     try:
         available = bool(module.is_available())
         module.init()
-        return available, None
+        return available, None, [Device(torch, kind, index) for index in range(module.device_count())]
     except Exception as error:
-        return attempted(module.is_available) or False, error_text(error)
+        return attempted(module.is_available) or False, error_text(error), []
 
 
 def failure(kind: str, text: str) -> "dict[str, Any]":
@@ -118,11 +121,3 @@ def event(kind: str, answer: "dict[str, Any]", seconds: float) -> "dict[str, Any
         "values": {key: answer[key] for key in ("code", "driver", "runtime") if answer.get(key) is not None},
         "warnings": answer["warnings"],
     }
-
-
-def devices(torch: "Any", kind: str) -> "list[Device]":
-    """Every accelerator that the build can see."""
-    if kind == "mps":
-        return [Device(torch, kind, None)]
-    module = torch.xpu if kind == "xpu" else torch.cuda
-    return [Device(torch, kind, index) for index in range(module.device_count())]

@@ -33,9 +33,7 @@ def matmul_tf32(job: "Job") -> "dict[str, Any]":
         got = a.to(job.device.name) @ b.to(job.device.name)
         job.device.synchronize()
     inner, largest = a.shape[1], float(want.abs().max())
-    values = compare(
-        "a TF32 product", got, want, matmul_bound(largest, inner, "float32", tf32_inputs(a, b, inner))
-    )
+    values = compare("a TF32 product", got, want, matmul_bound(largest, inner, "float32", tf32_inputs(a, b, inner)))
     return dict(values, in_use=values["error"] > matmul_bound(largest, inner, "float32"))
 
 

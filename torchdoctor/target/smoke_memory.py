@@ -57,7 +57,7 @@ def rate(job: "Job", to: "Any", source: "Any") -> float:
 def memory(job: "Job") -> "dict[str, Any]":
     """Most of the free memory is filled with a pattern and its inverse, each read back."""
     free = job.device.memory()[0]
-    limit = int((free or 4 * CHUNK) * SHARE)
+    limit = int(free * SHARE) if free else CHUNK
     if limit < CHUNK:
         raise Skip("less than %d MiB of memory are free" % (CHUNK // MIB))
     blocks = []  # type: list[Any]

@@ -68,35 +68,40 @@ def same(what: str, got: "Any", want: "Any") -> None:
         raise Wrong("%s: %d of %d values differ" % (what, wrong, want.numel()), {"wrong": wrong, "of": want.numel()})
 
 
-def switches(torch: "Any", tf32: bool) -> "Iterator[tuple[Any, str, Any]]":
-    """The flags for exact computing, or for TF32: of newer versions by name of precision, of older by yes and no."""
-    backends = torch.backends
-    cuda, cudnn = backends.cuda.matmul, backends.cudnn
-    if hasattr(getattr(cudnn, "conv", None), "fp32_precision"):
-        word = "tf32" if tf32 else "ieee"
-        for place in (cuda, cudnn.conv, cudnn.rnn):
-            yield place, "fp32_precision", word
-        yield backends.mkldnn.matmul, "fp32_precision", "ieee"
-    else:
-        yield cuda, "allow_tf32", tf32
-        yield cudnn, "allow_tf32", tf32
-    yield cuda, "allow_fp16_reduced_precision_reduction", False
-    yield cuda, "allow_bf16_reduced_precision_reduction", False
-    yield cudnn, "benchmark", False
+def settings(torch: "Any") -> "Iterator[tuple[Any, str]]":
+    """What decides the precision of float32 and the choice of algorithms, in the order in which it is put back.
+
+    Newer versions know a precision for each library, of which the older yes or no is a view.
+    """
+    matmul, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
+    yield cudnn, "allow_tf32"
+    for place in (matmul, getattr(cudnn, "conv", None), getattr(cudnn, "rnn", None)):
+        yield place, "fp32_precision"
+    yield getattr(getattr(torch.backends, "mkldnn", None), "matmul", None), "fp32_precision"
+    yield matmul, "allow_fp16_reduced_precision_reduction"
+    yield matmul, "allow_bf16_reduced_precision_reduction"
+    yield cudnn, "benchmark"
 
 
 @contextlib.contextmanager
 def flags(torch: "Any", tf32: bool = False) -> "Iterator[None]":
-    """Compute float32 exactly (or with TF32) and accumulate in full, then as it was before."""
-    before = []  # type: list[tuple[Any, str, Any]]
+    """Compute float32 exactly (or with TF32) and accumulate in full, then as it was before.
+
+    Set by the older switches alone: they set the newer ones too, and torch refuses to compute when the two disagree.
+    """
+    cudnn, precision = torch.backends.cudnn, torch.get_float32_matmul_precision()
+    before = [(place, name, getattr(place, name)) for place, name in settings(torch) if hasattr(place, name)]
     try:
-        for place, name, value in switches(torch, tf32):
-            if hasattr(place, name):
-                before.append((place, name, getattr(place, name)))
-                setattr(place, name, value)
+        torch.set_float32_matmul_precision("high" if tf32 else "highest")
+        cudnn.allow_tf32 = tf32
+        cudnn.benchmark = False
+        for place, name, _ in before:
+            if name.endswith("_reduction"):
+                setattr(place, name, False)
         yield
     finally:
-        for place, name, value in reversed(before):
+        torch.set_float32_matmul_precision(precision)
+        for place, name, value in before:
             setattr(place, name, value)
 
 

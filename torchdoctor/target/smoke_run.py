@@ -34,6 +34,10 @@ UNWRITTEN = (
     "not compiled with",
     "wasn't compiled with",
     "No available kernel",
+    "No viable backend",
+    "not supported on MPS",
+    "supported on MacOS",
+    "unsupported autocast device_type",
 )
 
 
@@ -52,7 +56,9 @@ class Wrong(Exception):
 class Job:
     """What a probe is handed."""
 
-    def __init__(self, torch: "Any", device: "Device", devices: "list[Device]", level: str, folder: "str | None") -> None:
+    def __init__(
+        self, torch: "Any", device: "Device", devices: "list[Device]", level: str, folder: "str | None"
+    ) -> None:
         self.torch, self.device, self.devices = torch, device, devices
         self.level, self.folder = level, folder
         self.threads = int(torch.get_num_threads())

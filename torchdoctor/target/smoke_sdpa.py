@@ -36,7 +36,7 @@ def sdpa_cudnn(job: "Job") -> "dict[str, Any]":
 def attention(job: "Job", backend: str) -> "dict[str, Any]":
     """Causal attention by one implementation. One that is not there for this device is skipped by its own error."""
     torch = job.torch
-    module = getattr(torch.nn, "attention", None)
+    module = getattr(torch.nn, "attention", None)  # type: Any
     if not hasattr(module, "sdpa_kernel") or not hasattr(module.SDPBackend, backend):
         raise Skip("this torch cannot force this implementation of attention")
     name = "float16" if job.device.kind in ("cuda", "xpu") else "float32"
