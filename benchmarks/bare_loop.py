@@ -9,6 +9,7 @@ import argparse
 import json
 import statistics
 import time
+from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
 
@@ -16,13 +17,8 @@ torch: Any = import_module("torch")
 nn = torch.nn
 
 
-def main() -> None:
-    """Train on the CPU and print the seconds of a step, as median and as mean."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--batch", type=int, default=512)
-    parser.add_argument("--seconds", type=float, default=3.0)
-    options = parser.parse_args()
-
+def training(batch: int) -> Iterator[None]:
+    """Train on the CPU without end; stops after each step for whoever counts or times them."""
     torch.manual_seed(0)
     net = nn.Sequential(
         nn.Conv2d(1, 6, 5),
@@ -40,21 +36,37 @@ def main() -> None:
     )
     criterion = nn.CrossEntropyLoss()
     optimizer = torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.9)
-    pixels = torch.randn(options.batch, 1, 28, 28)
-    labels = torch.randint(0, 10, (options.batch,))
+    pixels = torch.randn(batch, 1, 28, 28)
+    labels = torch.randint(0, 10, (batch,))
 
     net.train()
-    times: list[float] = []
-    begun = time.perf_counter()
-    while time.perf_counter() - begun < options.seconds:
-        start = time.perf_counter()
+    while True:
         optimizer.zero_grad()
         loss = criterion(net(pixels), labels)
         loss.backward()
         optimizer.step()
+        yield
+
+
+def timed(steps: Iterator[None], seconds: float) -> list[float]:
+    """Seconds of each step, for some seconds; the first fifth is warm-up and left out."""
+    times: list[float] = []
+    begun = time.perf_counter()
+    while time.perf_counter() - begun < seconds:
+        start = time.perf_counter()
+        next(steps)
         times.append(time.perf_counter() - start)
-    timed = times[len(times) // 5 :]  # the first fifth is warm-up
-    print(json.dumps({"median": statistics.median(timed), "mean": statistics.mean(timed), "steps": len(timed)}))
+    return times[len(times) // 5 :]
+
+
+def main() -> None:
+    """Print the seconds of a step, as median and as mean."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--batch", type=int, default=512)
+    parser.add_argument("--seconds", type=float, default=3.0)
+    options = parser.parse_args()
+    times = timed(training(options.batch), options.seconds)
+    print(json.dumps({"median": statistics.median(times), "mean": statistics.mean(times), "steps": len(times)}))
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ LAYERS = [
     ["values", "errors", "records", "__init__"],
     ["findings", "facts", "recording"],
     ["tables"],
-    ["redact", "which_python", "nvml", "live", "target"],
+    ["redact", "which_python", "starting", "nvml", "trial", "proof", "live", "target"],
     ["readers", "benchmark"],
     ["checks"],
     ["run_checks"],
@@ -30,7 +30,7 @@ LAYERS = [
     ["report"],
     ["pipeline"],
     ["render"],
-    ["commands"],
+    ["commands", "streams"],
     ["cli"],
     ["__main__"],
 ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from math import comb
 from statistics import median, quantiles
 from typing import Any
@@ -19,20 +18,20 @@ from torchdoctor.benchmark_verdicts import lane_gbps, verdicts
 from torchdoctor.tables import Tables
 from torchdoctor.tables.gpu_peaks import FILE
 
-Event = tuple[str, Mapping[str, Any]]
+Event = dict[str, Any]
 TIMES = st.lists(st.floats(1e-6, 1e3), min_size=1, max_size=60)
 H200, TERA = "NVIDIA H200", 1e12
-GEN5 = {"conditions": {"pcie_gen": 5, "pcie_width": 16}}
+GEN5: dict[str, Any] = {"conditions": {"pcie_gen": 5, "pcie_width": 16}}
 
 
-def device(name: str = "cuda:0", model: str | None = H200, kind: str = "cuda", **more: Any) -> Event:
-    return "bench-device", {"device": name, "kind": kind, "model": model, "units": None, **more}
+def device(name: str = "cuda:0", model: str | None = H200, backend: str = "cuda", **more: Any) -> Event:
+    return {"kind": "bench-device", "device": name, "backend": backend, "model": model, "units": None, **more}
 
 
 def series(name: str, seconds: float | list[float], device: str = "cuda:0", dtype: str = "bf16", **more: Any) -> Event:
     times = [seconds] * 20 if isinstance(seconds, float) else seconds
     fields = {"name": name, "device": device, "dtype": dtype, "samples": times, "started": 100.0, "ended": 110.0}
-    return "bench-series", {**fields, "settled": True, **more}
+    return {"kind": "bench-series", **fields, "settled": True, **more}
 
 
 def matmul(tflops: float, device: str = "cuda:0", dtype: str = "bf16", **more: Any) -> Event:
@@ -87,12 +86,12 @@ def test_a_series_becomes_a_figure_with_its_rate() -> None:
 
 def test_numbers_may_come_as_text() -> None:
     fields = {"samples": ["0.5", "0.25", "0.5"], "items_per_step": "32", "started": "1.5", "ended": "2.5"}
-    (figure,) = summarise([device(), ("bench-series", {"name": "overhead", "device": "cpu", **fields})]).figures
+    (figure,) = summarise([device(), {"kind": "bench-series", "name": "overhead", "device": "cpu", **fields}]).figures
     assert (figure.seconds, figure.rate) == (0.5, 64)
 
 
 def test_a_run_cut_short_still_says_what_it_knows() -> None:
-    result = summarise([device("cpu", None, "cpu", threads=2), ("stage", {"id": "bench-loss", "device": "cpu"})])
+    result = summarise([device("cpu", None, "cpu", threads=2), {"kind": "stage", "id": "bench-loss", "device": "cpu"}])
     assert result.seconds is None
     assert result.figures == ()
     assert [found.threads for found in result.devices] == [2]
@@ -103,12 +102,12 @@ def test_loss_data_and_what_is_missing_are_kept() -> None:
     loss = {"first": 2.3, "last": 0.1, "cpu_first": 2.3, "cpu_last": 0.1, "accuracy": 0.99}
     result = summarise(
         [
-            ("bench-loss", {"device": "cpu", **loss, "finite": True, "fell": None, "agrees": True, "steps": 24}),
-            ("bench-data", {"device": "cpu", "waiting_share": 0.4, "workers": 2, "pin": False}),
-            ("bench-skipped", {"device": "cuda:0", "reason": "process 7 uses it"}),
-            ("bench-failed", {"device": "cuda:1", "stage": "bench-matmul-bf16", "error": "RuntimeError: no"}),
-            ("bench-series", {"device": "cpu", "name": "copy", "samples": []}),
-            ("bench-done", {"seconds": 2.5, "profile": "check"}),
+            {"kind": "bench-loss", "device": "cpu", **loss, "finite": True, "fell": None, "agrees": True, "steps": 24},
+            {"kind": "bench-data", "device": "cpu", "waiting_share": 0.4, "workers": 2, "pin": False},
+            {"kind": "bench-skipped", "device": "cuda:0", "reason": "process 7 uses it"},
+            {"kind": "bench-failed", "device": "cuda:1", "stage": "bench-matmul-bf16", "error": "RuntimeError: no"},
+            {"kind": "bench-series", "device": "cpu", "name": "copy", "samples": []},
+            {"kind": "bench-done", "seconds": 2.5, "profile": "check"},
         ]
     )
     assert (result.losses[0].fell, result.losses[0].agrees, result.losses[0].accuracy) == (None, True, 0.99)
@@ -116,6 +115,25 @@ def test_loss_data_and_what_is_missing_are_kept() -> None:
     assert [(item.device, item.failed) for item in result.missing] == [("cuda:0", False), ("cuda:1", True)]
     assert result.figures == ()
     assert (result.seconds, result.profile) == (2.5, "check")
+
+
+def test_a_malformed_event_is_left_out() -> None:
+    good = device(), series("overhead", 0.5, items_per_step=32)
+    bad: list[Event] = [
+        {"kind": "bench-series", "samples": [1, "x"]},
+        {"kind": "bench-series", "name": "x", "device": 1},
+    ]
+    bad += [{"kind": kind} for kind in ("bench-device", "bench-loss", "bench-data", "bench-sweep", "bench-skipped")]
+    bad += [series("copy", [0.0, -1.0]), {"kind": "bench-sweep", "rows": 7}, {}, {"kind": None}]
+    bad += [{"kind": "bench-done", "seconds": "soon"}]
+    assert summarise([*bad, *good, *bad]) == summarise(good)
+
+
+def test_a_loss_that_is_no_number_came_as_none() -> None:
+    lost = {"first": 2.3, "last": None, "cpu_first": 2.3, "cpu_last": 0.1, "accuracy": 0.1}
+    event = {"kind": "bench-loss", "device": "cuda:0", **lost, "finite": False, "fell": False, "agrees": False}
+    (loss,) = summarise([event]).losses
+    assert (loss.last, loss.finite) == (None, False)
 
 
 # ----------------------------------------------------------------------------------------------------------- telemetry
@@ -176,7 +194,8 @@ def test_the_recommended_number_of_workers(
 def test_a_sweep_is_read_from_its_event() -> None:
     rows: list[dict[str, Any]] = [{"workers": 0, "pin": False, "batches_per_s": 12.5}]
     rows += [{"workers": 8, "pin": False, "batches_per_s": None, "reason": "no room"}]
-    sweep = summarise([("bench-sweep", {"rows": rows, "usable_cpus": 8, "shm_free": 64 << 20})]).sweep
+    told = [{"kind": "bench-sweep", "rows": part, "usable_cpus": 8, "shm_free": 64 << 20} for part in (rows[:1], rows)]
+    sweep = summarise(told).sweep
     assert sweep is not None
     assert sweep.recommended == SweepRow(0, pin=False, batches_per_s=12.5)
     assert (sweep.rows[1].reason, sweep.shm_free) == ("no room", 64 << 20)
@@ -249,7 +268,7 @@ def test_a_part_with_fewer_units_is_no_slow_part(tables: Tables) -> None:
 
 
 def test_one_of_two_devices_on_a_card_has_half_of_everything(tables: Tables) -> None:
-    events = [device(model="AMD Instinct MI250X", kind="rocm", units=110), matmul(100, dtype="fp16")]
+    events = [device(model="AMD Instinct MI250X", backend="rocm", units=110), matmul(100, dtype="fp16")]
     events.append(series("copy", 1.0, bytes_per_step=1.4e12))
     assert [round(verdict.ratio, 2) for verdict in verdicts(summarise(events), tables)] == [0.52, 0.85]
 
@@ -292,7 +311,7 @@ def test_a_saved_run_is_a_baseline(tables: Tables) -> None:
 
 def test_what_is_saved_is_read_back_the_same() -> None:
     events = [device(units=132), series("throughput", [0.1, 0.2, 0.15], items_per_step=4, **at(1000.0, throttle=["x"]))]
-    result = summarise([*events, ("bench-done", {"seconds": 1.0, "profile": "bench"})])
+    result = summarise([*events, {"kind": "bench-done", "seconds": 1.0, "profile": "bench"}])
     back = from_json(json.loads(json.dumps(as_json(result))))
     assert (back.figures, back.devices, back.profile) == (result.figures, result.devices, "bench")
 

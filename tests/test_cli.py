@@ -109,8 +109,8 @@ def test_refusal_is_1_with_the_condition_the_change_and_cpu_by_name(torchdoctor:
 
 def test_ambiguous_name_asks_for_the_architecture(torchdoctor: Run) -> None:
     done = torchdoctor("install-cmd", *LINUX, "--driver", "470.256.02", "--gpu", "GeForce GT 730")
-    assert (done.returncode, done.stdout) == (1, "")
-    assert "sm_XX" in done.stderr
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "--driver 470.256.02 --gpu sm_XX" in done.stderr
 
 
 def test_explain_stands_on_stderr(torchdoctor: Run) -> None:
@@ -171,7 +171,10 @@ def test_jetson_before_cuda_13_gets_its_own_index(torchdoctor: Run) -> None:
         "sm_87",
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout == "python -m pip install torch --index-url https://pypi.jetson-ai-lab.io/jp6/cu126\n"
+    assert done.stdout.splitlines() == [
+        "python -m pip uninstall -y torch",
+        "python -m pip install torch --index-url https://pypi.jetson-ai-lab.io/jp6/cu126",
+    ]
 
 
 @pytest.mark.parametrize("shell", ["posix", "cmd", "powershell"])

@@ -2,60 +2,35 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from broken_hosts import compiled
 
 from torchdoctor import nvml
 
 pytest.importorskip("pynvml", reason="nvidia-ml-py is not installed")
-Build = Callable[[str], None]
+Library = Callable[..., None]
 
-_HEALTHY = r"""
-#include <string.h>
-#include <unistd.h>
-#include <stdlib.h>
-typedef struct { char legacy[16]; unsigned domain, bus, device, id, sub; char bus_id[32]; } pci_t;
-typedef struct { unsigned long long total, free, used; } memory_t;
-int nvmlInitWithFlags(unsigned flags) { INIT }
-int nvmlInit_v2(void) { INIT }
-int nvmlSystemGetDriverVersion(char *text, unsigned n) { strncpy(text, "580.95.05", n); return 0; }
-int nvmlSystemGetCudaDriverVersion_v2(int *n) { *n = 13000; return 0; }
-int nvmlDeviceGetCount_v2(unsigned *n) { *n = 2; return 0; }
-int nvmlDeviceGetHandleByIndex_v2(unsigned i, void **h) { if (i == 1) return 15; *h = (void *)0x1; return 0; }
-int nvmlDeviceGetName(void *h, char *text, unsigned n) { strncpy(text, "NVIDIA H100 80GB HBM3", n); return 0; }
-#define UUID "GPU-8932f937-d72c-4106-c12f-20bd9faed9f6"
-int nvmlDeviceGetUUID(void *h, char *text, unsigned n) { strncpy(text, UUID, n); return 0; }
-int nvmlDeviceGetPciInfo_v3(void *h, pci_t *p) { strcpy(p->bus_id, "00000000:65:00.0"); p->id = 0x233010DE; return 0; }
-int nvmlDeviceGetMemoryInfo(void *h, memory_t *m) { m->total = 85520809984ULL; return 0; }
-int nvmlDeviceGetCudaComputeCapability(void *h, int *major, int *minor) { *major = 9; *minor = 0; return 0; }
-int nvmlDeviceGetMigMode(void *h, unsigned *now, unsigned *next) { *now = *next = 1; return 0; }
-int nvmlDeviceGetMaxMigDeviceCount(void *h, unsigned *n) { *n = 7; return 0; }
-int nvmlDeviceGetMigDeviceHandleByIndex(void *h, unsigned i, void **m) { return i ? 6 : 0; }
-int nvmlDeviceGetPersistenceMode(void *h, unsigned *mode) { *mode = 1; return 0; }
-"""
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the stand-in for libnvidia-ml.so.1."""
+    return compiled("libnvidia-ml.c", tmp_path_factory.mktemp("nvml"), "libnvidia-ml.so.1").parent
 
 
 @pytest.fixture
-def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Build:
-    """Make a libnvidia-ml.so.1 whose nvmlInit has the given body, and let the loader find it."""
-    compiler = shutil.which("cc") or shutil.which("gcc")
-    if compiler is None or sys.platform == "win32":
-        pytest.skip("no C compiler")
-    monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path))
+def library(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Library:
+    """Let the loader find the stand-in, which answers as the given variables of its own say."""
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(folder))
 
-    def make(init: str) -> None:
-        (tmp_path / "nvml.c").write_text(_HEALTHY.replace("INIT", init))
-        subprocess.run(
-            [compiler, "-shared", "-fPIC", "-o", tmp_path / "libnvidia-ml.so.1", tmp_path / "nvml.c"], check=True
-        )
+    def answer(**variables: str | int) -> None:
+        for name, value in variables.items():
+            monkeypatch.setenv(f"STUB_NVML_{name}", str(value))
 
-    return make
+    return answer
 
 
 def test_without_the_library_nothing_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,8 +39,8 @@ def test_without_the_library_nothing_is_started(monkeypatch: pytest.MonkeyPatch)
     assert nvml.finish(None).absent
 
 
-def test_driver_and_gpus(build: Build) -> None:
-    build("return 0;")
+def test_driver_and_gpus(library: Library) -> None:
+    library(GPUS=2, MIG=1)
     answer = nvml.finish(nvml.start())
     assert answer.error == ""
     told = answer.value
@@ -77,22 +52,35 @@ def test_driver_and_gpus(build: Build) -> None:
     assert second == {"index": 1, "error": "NVML_ERROR_GPU_IS_LOST"}
 
 
+@pytest.mark.parametrize("state", [1, 2, 3])
+def test_state_of_the_fabric(library: Library, state: int) -> None:
+    library(FABRIC=state)
+    assert nvml.finish(nvml.start()).value["gpus"][0]["fabric"] == state
+
+
 @pytest.mark.parametrize(
-    ("init", "error"),
-    [("return 9;", "NVML_ERROR_DRIVER_NOT_LOADED"), ("return 18;", "NVML_ERROR_LIB_RM_VERSION_MISMATCH")],
+    ("code", "error"),
+    [
+        (4, "NVML_ERROR_NO_PERMISSION"),
+        (9, "NVML_ERROR_DRIVER_NOT_LOADED"),
+        (17, "NVML_ERROR_OPERATING_SYSTEM"),
+        (18, "NVML_ERROR_LIB_RM_VERSION_MISMATCH"),
+        (999, "NVML_ERROR_UNKNOWN"),
+        (12345, "NVML error 12345"),
+    ],
 )
-def test_refusals_by_name(build: Build, init: str, error: str) -> None:
-    build(init)
+def test_refusals_by_name(library: Library, code: int, error: str) -> None:
+    library(CODE=code)
     assert nvml.finish(nvml.start()).value == {"error": error}
 
 
-def test_a_hang_costs_its_deadline_only(build: Build) -> None:
-    build("sleep(60); return 0;")
+def test_a_hang_costs_its_deadline_only(library: Library) -> None:
+    library(FAULT="hang")
     started = time.monotonic()
     assert nvml.finish(nvml.start(), 1.0).error == "no answer in 1 s"
     assert time.monotonic() - started < 5
 
 
-def test_a_crash_is_an_answer(build: Build) -> None:
-    build("abort(); return 0;")
+def test_a_crash_is_an_answer(library: Library) -> None:
+    library(FAULT="abort")
     assert nvml.finish(nvml.start()).error == "ended with status -6 and no answer"

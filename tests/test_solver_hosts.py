@@ -101,8 +101,8 @@ def test_without_pip_uv_installs_into_the_interpreter(tables: Tables) -> None:
     assert commands == ("uv pip install --python ~/'x y/bin/python' torch==2.15.0",)
 
 
-def test_a_redacted_path_is_never_printed(tables: Tables) -> None:
+def test_where_the_path_is_redacted_the_report_names_the_command_that_prints_it(tables: Tables) -> None:
     python = Python(command="/home/<user>/v/bin/python", executable="/home/<user>/v/bin/python", has_pip=True)
     entry = next(entry for entry in HOSTS if entry["host"]["id"] == "H11")
     commands = install_of(decide(entry, tables), Wish(), writing_for(Facts(python=python), Writing()), tables).commands
-    assert commands == ("python -m pip install torch==2.15.0",)
+    assert commands == ("torchdoctor install-cmd",)

@@ -8,6 +8,10 @@ import sys
 def main(argv: list[str] | None = None) -> int:
     """Run the command line and return its exit status; ``--version`` answers before anything heavy is imported."""
     arguments = sys.argv[1:] if argv is None else argv
+    if sys.stdout is None or sys.stderr is None or sys.stdin is None:
+        from torchdoctor.streams import open_missing
+
+        open_missing()
     if arguments in (["--version"], ["-V"]):
         from torchdoctor import __version__
 

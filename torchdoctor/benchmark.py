@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from statistics import median
-from typing import Any
+from typing import Any, TypeVar
 
 from torchdoctor.benchmark_figures import (
     BenchDevice,
@@ -22,38 +23,41 @@ from torchdoctor.benchmark_figures import (
 from torchdoctor.records import fields as members
 from torchdoctor.records import is_record
 
-Events = Iterable[tuple[str, Mapping[str, Any]]]
+T = TypeVar("T")
+Events = Iterable[Mapping[str, Any]]
 Telemetry = Sequence[Mapping[str, Any]]
 
 
 def summarise(events: Events, telemetry: Telemetry = ()) -> BenchResult:
-    """Turn the events of target/bench.py into figures.
+    """Turn the events of target/bench.py, each with its ``kind``, into figures; a malformed one is left out.
 
     ``telemetry`` holds what the asker read of its GPUs meanwhile: ``time`` (seconds since the epoch), ``pci``, ``uuid``
     or ``device`` (cuda:0), and the fields of ``Conditions``, ``throttle`` as a list of reasons.
     """
     told: dict[str, list[Mapping[str, Any]]] = {}
-    for kind, fields in events:
-        told.setdefault(kind, []).append(fields)
-    devices = tuple(_device(fields) for fields in told.get("bench-device", []))
+    for fields in events:
+        told.setdefault(str(fields.get("kind")), []).append(fields)
+    devices = _read(_device, told.get("bench-device"))
     done = told.get("bench-done", [{}])[-1]
     return BenchResult(
         devices=devices,
-        figures=tuple(
-            _figure(fields, _joined(fields, devices, telemetry))
-            for fields in told.get("bench-series", [])
-            if fields.get("samples")
-        ),
-        losses=tuple(_loss(fields) for fields in told.get("bench-loss", [])),
-        waits=tuple(_waiting(fields) for fields in told.get("bench-data", [])),
-        sweep=next((_sweep(fields) for fields in told.get("bench-sweep", [])), None),
-        missing=(
-            *(Missing(str(fields["device"]), str(fields["reason"])) for fields in told.get("bench-skipped", [])),
-            *(_failure(fields) for fields in told.get("bench-failed", [])),
-        ),
+        figures=_read(lambda fields: _figure(fields, _joined(fields, devices, telemetry)), told.get("bench-series")),
+        losses=_read(_loss, told.get("bench-loss")),
+        waits=_read(_waiting, told.get("bench-data")),
+        sweep=next(reversed(_read(_sweep, told.get("bench-sweep"))), None),  # each tells what the one before it told
+        missing=_read(_missing, [*told.get("bench-skipped", []), *told.get("bench-failed", [])]),
         profile=str(done.get("profile", "")),
-        seconds=_number(done.get("seconds")),
+        seconds=next(iter(_read(lambda fields: _number(fields["seconds"]), [done])), None),
     )
+
+
+def _read(reader: Callable[[Mapping[str, Any]], T], events: Iterable[Mapping[str, Any]] | None) -> tuple[T, ...]:
+    """What a reader makes of each event; one that is not as it should be tells nothing."""
+    read: list[T] = []
+    for fields in events or ():
+        with suppress(KeyError, TypeError, ValueError, ArithmeticError):
+            read.append(reader(fields))
+    return tuple(read)
 
 
 def as_json(result: BenchResult) -> dict[str, Any]:
@@ -79,7 +83,7 @@ def from_json(data: Any) -> BenchResult:
 
 
 def _figure(fields: Mapping[str, Any], conditions: Conditions) -> Figure:
-    times = [float(time) for time in fields["samples"]]
+    times = [float(time) for time in fields["samples"] if float(time) > 0]
     return Figure(
         name=str(fields["name"]),
         device=str(fields["device"]),
@@ -136,21 +140,21 @@ def _device(fields: Mapping[str, Any]) -> BenchDevice:
     names = ("model", "units", "threads", "memory", "pci", "uuid")
     told: dict[str, Any] = {name: fields.get(name) for name in names}
     return BenchDevice(
-        device=str(fields["device"]), kind=str(fields["kind"]), busy=str(fields.get("busy") or ""), **told
+        device=str(fields["device"]), backend=str(fields["backend"]), busy=str(fields.get("busy") or ""), **told
     )
 
 
 def _loss(fields: Mapping[str, Any]) -> Loss:
     return Loss(
         device=str(fields["device"]),
-        first=float(fields["first"]),
-        last=float(fields["last"]),
-        cpu_first=float(fields["cpu_first"]),
-        cpu_last=float(fields["cpu_last"]),
-        finite=fields["finite"],
+        first=_number(fields["first"]),
+        last=_number(fields["last"]),
+        cpu_first=_number(fields["cpu_first"]),
+        cpu_last=_number(fields["cpu_last"]),
+        finite=bool(fields["finite"]),
         fell=fields["fell"],
         agrees=fields["agrees"],
-        accuracy=float(fields["accuracy"]),
+        accuracy=_number(fields["accuracy"]),
     )
 
 
@@ -167,8 +171,10 @@ def _sweep(fields: Mapping[str, Any]) -> Sweep:
     return Sweep(tuple(rows), int(fields["usable_cpus"]), fields.get("shm_free"))
 
 
-def _failure(fields: Mapping[str, Any]) -> Missing:
-    return Missing(str(fields["device"]), str(fields["error"]), str(fields["stage"]), failed=True)
+def _missing(fields: Mapping[str, Any]) -> Missing:
+    failed = fields["kind"] == "bench-failed"
+    reason = str(fields["error"] if failed else fields["reason"])
+    return Missing(str(fields["device"]), reason, str(fields.get("stage", "")), failed=failed)
 
 
 def _saved_figure(fields: Mapping[str, Any]) -> Figure:

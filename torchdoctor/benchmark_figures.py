@@ -63,7 +63,7 @@ class BenchDevice:
     """A measured device, as torch describes it."""
 
     device: str
-    kind: str  # cpu, cuda, rocm, mps, xpu
+    backend: str  # cpu, cuda, rocm, mps, xpu
     model: str | None = None
     units: int | None = None
     threads: int | None = None
@@ -75,17 +75,17 @@ class BenchDevice:
 
 @record(frozen=True, slots=True)
 class Loss:
-    """How a short training went; None: it was cut short, or there was nothing to compare it with."""
+    """How a short training went. A loss that is no number is None; so is a mark that could not be given."""
 
     device: str
-    first: float
-    last: float
-    cpu_first: float
-    cpu_last: float
+    first: float | None
+    last: float | None
+    cpu_first: float | None
+    cpu_last: float | None
     finite: bool
-    fell: bool | None
-    agrees: bool | None
-    accuracy: float
+    fell: bool | None  # None: cut short by the time allowed
+    agrees: bool | None  # None: there was no second run to compare with
+    accuracy: float | None
 
 
 @record(frozen=True, slots=True)

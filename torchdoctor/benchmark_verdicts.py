@@ -49,7 +49,7 @@ def verdicts(result: BenchResult, tables: Tables, baseline: BenchResult | None =
 
 def _of_figure(figure: Figure, result: BenchResult, tables: Tables) -> Iterator[Verdict]:
     device = result.device(figure.device)
-    if device is None or device.kind == "cpu":
+    if device is None or device.backend == "cpu":
         return
     row = tables.gpu_peaks.of(device.model or "")
     if row is not None and row.judged and figure.name == "matmul":
@@ -89,8 +89,8 @@ def _against_link(figure: Figure) -> Iterator[Verdict]:
 def lane_gbps(gen: int) -> float:
     """GB/s of one PCIe lane, one way: gigatransfers a second, each a bit, less what the code on the wire takes."""
     if gen <= PCIE_OLD:
-        return 2.5 * 2 ** (gen - 1) / 10
-    return 8.0 * 2 ** (gen - PCIE_OLD - 1) * 128 / 130 / 8
+        return 2.5 * 2.0 ** (gen - 1) / 10
+    return 8 * 2.0 ** (gen - PCIE_OLD - 1) * 128 / 130 / 8
 
 
 def _between_equals(result: BenchResult) -> Iterator[Verdict]:
@@ -98,7 +98,7 @@ def _between_equals(result: BenchResult) -> Iterator[Verdict]:
     groups: dict[tuple[object, ...], list[Figure]] = {}
     for figure in result.figures:
         device = result.device(figure.device)
-        if device is not None and device.kind != "cpu" and device.model and figure.name in COMPARED:
+        if device is not None and device.backend != "cpu" and device.model and figure.name in COMPARED:
             groups.setdefault((device.model, device.units, figure.name, figure.dtype), []).append(figure)
     for figures in groups.values():
         best = max(figures, key=lambda figure: figure.rate)
@@ -113,7 +113,13 @@ def _since(result: BenchResult, baseline: BenchResult) -> Iterator[Verdict]:
     for figure in result.figures:
         saved = before.get((figure.name, figure.device, figure.dtype))
         now, then = result.device(figure.device), baseline.device(figure.device)
-        if saved and now and then and (now.model, now.kind) == (then.model, then.kind) and saved.work == figure.work:
+        if (
+            saved
+            and now
+            and then
+            and (now.model, now.backend) == (then.model, then.backend)
+            and saved.work == figure.work
+        ):
             yield _against_other("baseline", figure, saved, "baseline")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -10,11 +11,14 @@ from typing import NoReturn
 
 from torchdoctor import __version__
 from torchdoctor.errors import UsageError
+from torchdoctor.tables.loading import TableError
 
 COMMANDS = {
-    "check": "examine this host and judge whether the installed torch can run on it",
+    "check": "examine this host, import torch, run it, and judge whether it can",
     "install-cmd": "print the command that installs the right torch build, for this host or a described one",
     "diagnose": "read pasted reports (collect_env, nvidia-smi, pip list ...) or a saved recording, and name the causes",
+    "smoke": "run small real computations on every device and compare them with the truth",
+    "bench": "measure a mini training run and judge the speed of every device",
     "explain": "print the page of a finding",
 }
 
@@ -23,6 +27,7 @@ _EPILOG = """exit status: 0 nothing at or above --fail-on (default error); 1 fin
 be installed; 2 usage; 3 unknown: nothing could be recognised, a check crashed, a needed fact is unknown; 130 Ctrl-C"""
 
 _INTERRUPTED = 130
+_BROKEN_PIPE = 141  # 128 + SIGPIPE: what a shell sees of any program that ends so
 _USAGE = 2
 
 
@@ -60,13 +65,27 @@ def run(argv: Sequence[str]) -> int:
         if options.command is None:
             parser.print_help()
             return 0
-        return int(import_module(_module(options.command)).run(options))
-    except UsageError as error:
+        return _run(options)
+    except (UsageError, TableError) as error:
         print(str(error), file=sys.stderr)
         return _USAGE
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return _INTERRUPTED
     except BrokenPipeError:
-        sys.stdout = None  # the reader went away: nothing is lost, and the interpreter must not complain at exit
-        return 0
+        return _without_stdout(_BROKEN_PIPE)
+    except OSError as error:
+        print(f"torchdoctor: cannot write: {error.strerror or error}", file=sys.stderr)
+        return _without_stdout(_USAGE)
+
+
+def _run(options: argparse.Namespace) -> int:
+    status = int(import_module(_module(options.command)).run(options))
+    sys.stdout.flush()  # here, where a full disk still gets its one line
+    return status
+
+
+def _without_stdout(status: int) -> int:
+    """The reader of our output is gone or full: what is buffered goes nowhere, and the interpreter ends in silence."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    return status

@@ -82,8 +82,8 @@ class Place:
     l4t: str | None | Unknown = Unknown("Jetson Linux release")  # 36.4.3
     virtual_machine: str | None | Unknown = Unknown("hypervisor")
     scheduler: str | None | Unknown = Unknown("job scheduler")  # slurm, pbs, lsf: inside a job or on a node of one
-    sandbox: str | None | Unknown = Unknown("sandbox")  # flatpak, snap, seatbelt
-    rosetta: bool | None | Unknown = Unknown("Rosetta translation")
+    sandbox: str | None | Unknown = Unknown("kind of sandbox")  # flatpak, snap, seatbelt
+    rosetta: bool | None | Unknown = Unknown("state of Rosetta translation")
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -91,7 +91,7 @@ class Cpu:
     """The processor."""
 
     model: str | None | Unknown = Unknown("CPU model")
-    flags: frozenset[str] | None | Unknown = Unknown("CPU instruction sets")
+    flags: frozenset[str] | None | Unknown = Unknown("list of CPU instruction sets")
     count: int | None | Unknown = Unknown("CPU count")  # usable by this process
 
 
@@ -99,8 +99,8 @@ class Cpu:
 class Memory:
     """Host memory, in bytes."""
 
-    total: int | None | Unknown = Unknown("host memory")
-    available: int | None | Unknown = Unknown("free host memory")
+    total: int | None | Unknown = Unknown("size of the host memory")
+    available: int | None | Unknown = Unknown("size of the free host memory")
     limit: int | None | Unknown = Unknown("cgroup memory limit")
     shm: int | None | Unknown = Unknown("size of /dev/shm")
 
@@ -134,7 +134,9 @@ class Torch:
     build: Build | None | Unknown = Unknown("torch build")  # cu130, cpu, rocm7.2, xpu, mps
     cuda: CudaVersion | None | Unknown = Unknown("CUDA version of the torch build")
     hip: str | None | Unknown = Unknown("HIP version of the torch build")
-    arch_list: tuple[str, ...] | None | Unknown = Unknown("architectures of the torch build")  # sm_75 ... compute_120
+    arch_list: tuple[str, ...] | None | Unknown = Unknown(
+        "architecture list of the torch build"
+    )  # sm_75 ... compute_120
     owner: str | None | Unknown = Unknown("installer of torch")  # pip, uv, conda, poetry ...
     origin: str | None | Unknown = Unknown("origin of the torch wheel")  # pypi, pytorch, nvidia, jetson, source
     locations: tuple[str, ...] | None | Unknown = Unknown("place of torch")  # every copy on the path, first wins
@@ -151,7 +153,7 @@ class Driver:
     version: DriverVersion | None | Unknown = Unknown(
         "NVIDIA driver version"
     )  # kernel driver; Windows number under WSL
-    source: str | None | Unknown = Unknown("where the driver version was read")  # nvml, nvidia-smi, proc, sys, pasted
+    source: str | None | Unknown = Unknown("source of the driver version")  # nvml, nvidia-smi, proc, sys, pasted
     cuda_shown: CudaVersion | None | Unknown = Unknown(
         "CUDA version of libcuda"
     )  # the header's; a compat library changes it
@@ -161,11 +163,11 @@ class Driver:
     module_on_disk: DriverVersion | None | Unknown = Unknown("nvidia module on disk")  # built for the running kernel
     library_version: DriverVersion | None | Unknown = Unknown("version of the driver libraries")
     libcuda: str | None | Unknown = Unknown("path of libcuda")
-    device_nodes: tuple[str, ...] | None | Unknown = Unknown("NVIDIA device nodes")
+    device_nodes: tuple[str, ...] | None | Unknown = Unknown("list of NVIDIA device nodes")
     device_access: bool | None | Unknown = Unknown("access to the NVIDIA device nodes")
     smi: str | None | Unknown = Unknown("outcome of nvidia-smi")  # an outcome of compat_tables/nvidia_smi_outcomes.csv
-    secure_boot: bool | None | Unknown = Unknown("Secure Boot")
-    kernel_log: tuple[str, ...] | None | Unknown = Unknown("kernel log lines of the GPU driver")
+    secure_boot: bool | None | Unknown = Unknown("state of Secure Boot")
+    kernel_log: tuple[str, ...] | None | Unknown = Unknown("kernel log of the GPU driver")
     fabric: str | None | Unknown = Unknown("state of the NVSwitch fabric")  # Completed, In Progress, Not Started ...
     linux_driver_in_wsl: bool | None | Unknown = Unknown("list of Linux driver packages inside WSL")
 
@@ -200,15 +202,15 @@ class Toolkit:
 class Tools:
     """What is needed only to compile: CUDA toolkits and host compilers."""
 
-    nvcc: CudaVersion | None | Unknown = Unknown("nvcc")  # the nvcc that wins
+    nvcc: CudaVersion | None | Unknown = Unknown("version of nvcc")  # the nvcc that wins
     nvcc_path: str | None | Unknown = Unknown("path of nvcc")
-    toolkits: tuple[Toolkit, ...] | None | Unknown = Unknown("CUDA toolkits")
+    toolkits: tuple[Toolkit, ...] | None | Unknown = Unknown("list of CUDA toolkits")
     gcc: Version | None | Unknown = Unknown("gcc version")
     clang: Version | None | Unknown = Unknown("clang version")
     msvc: int | None | Unknown = Unknown("MSVC version")  # the number behind _MSC_VER: 1942
-    python_headers: bool | None | Unknown = Unknown("Python headers")
-    compiling: bool | None | Unknown = Unknown("need to compile an extension")
-    torch_compile: bool | None | Unknown = Unknown("wish for torch.compile")
+    python_headers: bool | None | Unknown = Unknown("presence of Python headers")
+    compiling: bool | None | Unknown = Unknown("intent to compile an extension")
+    torch_compile: bool | None | Unknown = Unknown("intent to use torch.compile")
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -254,6 +256,39 @@ class Variables:
         return None if self.complete else Unknown(f"environment variable {name}")
 
 
+@record(frozen=True, slots=True, kw_only=True)
+class Probe:
+    """One smoke test of one device: what it proves and how it went."""
+
+    id: str
+    device: str
+    library: str = ""
+    outcome: str = "passed"  # passed, failed, skipped
+    seconds: float = 0.0
+    error: str | None = None
+    reason: str | None = None
+    values: Mapping[str, object] = field(default_factory=dict)
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """What happened when torch was imported and used in a child process; all unknown where nobody tried."""
+
+    imported: bool | None | Unknown = Unknown("result of importing torch")
+    import_seconds: float | None | Unknown = Unknown("duration of the import of torch")
+    error: str | None | Unknown = Unknown("error of the import of torch")
+    library: str | None | Unknown = Unknown("library that failed the import of torch")
+    stage: str | None | Unknown = Unknown("stage in which the trial ended")  # None: it went through
+    signal: str | None | Unknown = Unknown("signal that ended the trial")
+    timed_out: bool | None | Unknown = Unknown("deadline of the trial")
+    interrupted: bool | None | Unknown = Unknown("interruption of the trial")
+    init: str | None | Unknown = Unknown("result of starting the devices")  # passed, failed, no-device
+    init_code: int | None | Unknown = Unknown("number that CUDA answered")
+    init_error: str | None | Unknown = Unknown("error of starting the devices")
+    probes: tuple[Probe, ...] | None | Unknown = Unknown("result of the smoke tests")
+    bench: tuple[Mapping[str, object], ...] | None | Unknown = Unknown("result of the benchmark")  # events of target/bench.py
+
+
 @record(frozen=True, slots=True)
 class Message:
     """A line of a pasted log, kept for the error catalogue: text after normalisation, file and line number."""
@@ -267,6 +302,7 @@ class Request:
     """What the user wants of this host: intent, not a fact of it."""
 
     require_gpu: bool = False
+    baseline: object = None  # a torchdoctor.benchmark_figures.BenchResult of an earlier run
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -281,7 +317,8 @@ class Facts:
     torch: Torch = Torch()
     driver: Driver = Driver()
     tools: Tools = Tools()
-    gpus: tuple[Gpu, ...] | None | Unknown = Unknown("GPUs of the host")  # () = looked, none
+    trial: Trial = Trial()
+    gpus: tuple[Gpu, ...] | None | Unknown = Unknown("list of GPUs")  # () = looked, none
     packages: Packages = Packages()
     env: Variables = Variables()
     messages: tuple[Message, ...] = ()

@@ -5,20 +5,19 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from importlib.machinery import SourceFileLoader
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from torchdoctor import nvml
 from torchdoctor.recording import Answer, Recording, Want
-from torchdoctor.which_python import PythonChoice, is_local, with_input
+from torchdoctor.starting import LiveError, line, program, start
+from torchdoctor.which_python import PythonChoice, is_local
 
-CHOICE, NOISE, PSUTIL = "choice", "noise", "psutil"
+CHOICE, NOISE, PSUTIL, TRIAL = "choice", "noise", "psutil", "trial"
 START_SECONDS = 30.0
 _MARGIN = 2.0  # beyond the slowest want
 _PYTHON = Want("python")
-_TARGET = Path(__file__).parent / "target"
 _PARTS = (
     "speaker",
     "paths",
@@ -31,11 +30,6 @@ _PARTS = (
 )
 _PRIVATE = ("home", "home_real", "user", "host", "mark")  # told by the python want for redaction; never recorded
 _NOISE = 2000
-_MARSHAL = 4  # the format that every Python 3 reads
-
-
-class LiveError(Exception):
-    """The examined Python could not be asked: one line that says what was seen and what to type."""
 
 
 class _Talk:
@@ -47,10 +41,17 @@ class _Talk:
         self.status: int | None = None
 
 
-def record(python: PythonChoice, wants: Sequence[Want], *, timeout: float | None = None) -> Recording:
+def record(
+    python: PythonChoice,
+    wants: Sequence[Want],
+    *,
+    timeout: float | None = None,
+    proof: Callable[[PythonChoice], Answer] | None = None,
+) -> Recording:
     """Ask the host where ``python`` runs; raise ``LiveError`` when it cannot be asked.
 
-    ``timeout`` takes the place of the start's deadline and of that of each command and library.
+    ``timeout`` takes the place of the start's deadline and of that of each command and library. ``proof`` runs torch
+    there after the questions; its answer is kept under the key ``trial``.
     """
     asked = nvml.start() if is_local(python.argv) else None
     try:
@@ -61,6 +62,8 @@ def record(python: PythonChoice, wants: Sequence[Want], *, timeout: float | None
             answers[nvml.KEY] = nvml.finish(asked, timeout or nvml.SECONDS)
         if here and not sys.platform.startswith("linux"):
             answers[PSUTIL] = _ask_psutil()
+        if proof:
+            answers[TRIAL] = proof(python)
         return _redacted(answers, private)
     finally:
         if asked:
@@ -111,10 +114,10 @@ def _talk(python: PythonChoice, wanted: Sequence[Want], limit: float, timeout: f
     """Start the interpreter, hand over the program, read until it ends or the deadline comes."""
     nonce = os.urandom(16).hex()
     wants = [(w.key, w.kind, w.args, _deadline(w, timeout), w.keep, w.only) for w in wanted]
-    child = _start(python)
+    child = start(python)
     talk = _Talk()
     try:
-        rest = _hand_over(child, _program(nonce, wants, own=python.own).encode("ascii"))
+        rest = _hand_over(child, program(_PARTS, "probe", nonce, wants, own=python.own).encode("ascii"))
         out, err = _listen(child, rest, nonce, (limit, _MARGIN + max(want[3] for want in wants)))
         talk.status = child.returncode
     finally:
@@ -164,34 +167,6 @@ def _hand_over(child: subprocess.Popen[bytes], program: bytes) -> bytes:
     return program
 
 
-def _program(nonce: str, wants: Sequence[tuple[Any, ...]], *, own: bool) -> str:
-    """One text: its head, and all else packed, since an interpreter reads a program slowly from a pipe.
-
-    Our own interpreter gets the parts as compiled for it (and kept by the import system), any other gets their texts.
-    """
-    import binascii
-    import marshal
-    import zlib
-
-    parts: dict[str, Any] = {"torchdoctor": "", "torchdoctor.target": ""}
-    for name in _PARTS:
-        full, path = f"torchdoctor.target.{name}", _TARGET / f"{name}.py"
-        parts[full] = SourceFileLoader(full, str(path)).get_code(full) if own else path.read_text("utf-8")
-    packed = zlib.compress(marshal.dumps((parts, nonce, list(wants)), _MARSHAL), 1)
-    head = (_TARGET / "start.py").read_text("utf-8")
-    return f"{head}\nrun('{binascii.b2a_base64(packed, newline=False).decode()}')\n"
-
-
-def _start(python: PythonChoice) -> subprocess.Popen[bytes]:
-    argv = [*with_input(python.argv), "-B", "-"]
-    pipe, env = subprocess.PIPE, {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
-    try:
-        return subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe, env=env, start_new_session=True)  # noqa: S603 - the command the user named, no shell
-    except OSError as error:
-        reason = {"FileNotFoundError": "no such program", "PermissionError": "it may not be started"}
-        raise LiveError(_line(python, reason.get(type(error).__name__, error.strerror or str(error)))) from error
-
-
 def _read_answers(talk: _Talk, text: str, nonce: str) -> None:
     """Take out what stands between whole marks; all the rest is noise."""
     import json
@@ -209,21 +184,12 @@ def _read_answers(talk: _Talk, text: str, nonce: str) -> None:
 def _trouble(python: PythonChoice, talk: _Talk, limit: float) -> str:
     """One line on why there was no answer."""
     if talk.status is None:
-        return _line(python, f"it did not answer in {limit:g} s", f"give it longer with --timeout {4 * limit:g}")
+        return line(python, f"it did not answer in {limit:g} s", f"give it longer with --timeout {4 * limit:g}")
     if "SyntaxError" in talk.err:
-        return _line(python, "it is older than Python 3.6, or no Python")
+        return line(python, "it is older than Python 3.6, or no Python")
     last = next((line.strip() for line in reversed((talk.err or talk.out).splitlines()) if line.strip()), "")
     said = f" and said: {last[:200]}" if last else " and said nothing"
-    return _line(python, f"it ended with status {talk.status}{said}")
-
-
-def _line(
-    python: PythonChoice, seen: str, advice: str = "give the path of a Python, or a command that starts one"
-) -> str:
-    shown = " ".join(python.argv)[:200]
-    if python.asked:
-        return f"--python {shown}: {seen} ({advice})"
-    return f"cannot examine {shown} ({python.why}): {seen} ({advice}: --python PATH)"
+    return line(python, f"it ended with status {talk.status}{said}")
 
 
 def _own_mark() -> str:

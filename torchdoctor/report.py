@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 from torchdoctor.facts import Facts, is_known
 from torchdoctor.findings import SEVERITIES, Finding, Outcome, Severity, Text
 from torchdoctor.prescribe.install import Install
 from torchdoctor.records import record
+from torchdoctor.values import Build
 
+_ERROR = re.compile(r"\b(?:\w*Error|\w*Exception)\b|\berror:|Traceback \(most recent call last\)", re.IGNORECASE)
+_REMARKS = {"no-gpu", "build-step-no-gpu"}
 Status = Literal["ok", "warn", "fail", "unknown"]
 
 
@@ -45,7 +49,21 @@ class Report:
             return Text("nothing in it could be recognised")
         if self.facts.request.require_gpu and self._nothing_on_gpus():
             return Text("a GPU is required and the GPUs of this host are unknown")
+        if not self.live and not self._is_loud() and any(_ERROR.search(item.text) for item in self.facts.messages):
+            return Text("it quotes an error that no check explains")
+        if self._sees_no_gpu():
+            return Text("torch sees no GPU, and nothing here says why")
         return None
+
+    def _is_loud(self) -> bool:
+        return any(item.severity != "info" for item in self.findings)
+
+    def _sees_no_gpu(self) -> bool:
+        """Whether a GPU build answered that it has no GPU, and no finding, not even a remark, speaks of that."""
+        torch = self.facts.torch
+        is_gpu_build = isinstance(torch.build, Build) and torch.build.backend in {"cuda", "rocm"}
+        spoken = any(item.severity != "info" or item.id in _REMARKS for item in self.findings)
+        return torch.cuda_available is False and is_gpu_build and not spoken
 
     def _nothing_on_gpus(self) -> bool:
         """Whether a live host's GPUs are unknown; a paste with a warning of its own is judged by that."""

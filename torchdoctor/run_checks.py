@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 
 from torchdoctor.checks import all_checks
+from torchdoctor.checks.answers import answered
 from torchdoctor.checks.registry import Check
 from torchdoctor.facts import Facts, NotKnownError, NotThereError
 from torchdoctor.findings import SEVERITIES, Finding, Outcome
@@ -25,29 +26,43 @@ def run_checks(facts: Facts, tables: Tables) -> tuple[list[Finding], list[Outcom
 
 def _run_one(item: Check, facts: Facts, tables: Tables) -> tuple[list[Finding], Outcome]:
     found: list[Finding] = []
+    skipped = ""
     try:
-        found.extend(
-            replace(draft, id=item.id, severity=draft.severity or item.severity) for draft in item.rule(facts, tables)
-        )
-    except NotKnownError as missing:
-        if not found:
-            return [], Outcome(item.id, "skipped", f"the {missing} is not in this recording")
-    except NotThereError:
-        pass
+        for drafts in (item.rule(facts, tables), answered(facts, tables, item.id)):
+            skipped = skipped or _collect(drafts, item, found)
+            if found:
+                break
     except Exception as error:  # noqa: BLE001 - a crash of ours is an outcome, never silent, and stops no other check
         return [], Outcome(item.id, "crashed", f"{type(error).__name__}: {error}")
+    if skipped and not found:
+        return [], Outcome(item.id, "skipped", f"the {skipped} is not in this recording")
     return found, Outcome(item.id, "found" if found else "passed")
 
 
+def _collect(drafts: Iterator[Finding], item: Check, found: list[Finding]) -> str:
+    """Take what the drafts hold; returns the fact that was missing when a rule had to stop for it."""
+    try:
+        found.extend(replace(draft, id=item.id, severity=draft.severity or item.severity) for draft in drafts)
+    except NotKnownError as missing:
+        return str(missing)
+    except NotThereError:
+        pass
+    return ""
+
+
 def _explain(findings: Iterable[Finding]) -> list[Finding]:
+    """Tie each echo to the root cause behind it: the one that nothing else explains."""
     findings = list(findings)
-    present = {finding.id for finding in findings}
     after = {item.id: item.after for item in all_checks()}
-    explained = []
-    for finding in findings:
-        cause = next((id_ for id_ in after.get(finding.id, ()) if id_ in present and id_ != finding.id), None)
-        explained.append(replace(finding, explained_by=finding.explained_by or cause))
-    return explained
+    present = {finding.id for finding in findings}
+    return [replace(finding, explained_by=_root(finding.id, after, present)) for finding in findings]
+
+
+def _root(id: str, after: Mapping[str, tuple[str, ...]], present: set[str]) -> str | None:  # noqa: A002 - an id is an id
+    seen = [id]
+    while cause := next((other for other in after.get(seen[-1], ()) if other in present and other not in seen), None):
+        seen.append(cause)
+    return seen[-1] if len(seen) > 1 else None
 
 
 def _root_causes_first(findings: list[Finding]) -> list[Finding]:

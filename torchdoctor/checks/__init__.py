@@ -21,7 +21,11 @@ TOPICS: tuple[str, ...] = (
     "driver.floor",
     "build.companions",
     "hygiene.libraries",
+    "build.importing",
     "toolkit.compile",
+    "runtime.libraries",
+    "runtime.peers",
+    "runtime.speed",
 )
 
 

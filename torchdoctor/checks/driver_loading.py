@@ -81,12 +81,20 @@ def _unsigned() -> tuple[Text, Remedy]:
 
 
 def _not_built(kernel: str) -> tuple[Text, Remedy]:
-    return (
+    why = (
         Text(
             "There is no nvidia module for the running kernel {kernel}: it has to be built anew for every kernel, for "
             "which its headers are needed.",
             kernel=kernel,
-        ),
+        )
+        if kernel
+        else Text(
+            "There is no nvidia module for the running kernel: it has to be built anew for every kernel, for which its "
+            "headers are needed."
+        )
+    )
+    return (
+        why,
         Remedy(
             Text("Install the headers of the running kernel, build the module and load it"),
             ("sudo dkms autoinstall", "sudo modprobe nvidia"),

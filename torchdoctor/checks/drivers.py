@@ -62,11 +62,10 @@ def is_jetson(facts: Facts, tables: Tables) -> bool:
     ):
         return True
     driver = value_or(facts.driver.version, None)
-    return (
-        driver is not None
-        and value_or(facts.os.machine, "aarch64") == "aarch64"
-        and tables.jetpacks.by_driver(str(driver)) is not None
-    )
+    gpus = value_or(facts.gpus, ())
+    archs = [gpu.compute_capability for gpu in gpus if isinstance(gpu.compute_capability, GpuArch)]
+    is_arm = value_or(facts.os.machine, "") == "aarch64" or any(map(tables.coverage.is_tegra, archs))
+    return driver is not None and is_arm and tables.jetpacks.by_driver(str(driver)) is not None
 
 
 def owns_driver(facts: Facts, tables: Tables) -> bool:

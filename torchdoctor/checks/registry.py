@@ -43,4 +43,10 @@ def check(id: str, *, severity: Severity, parent: str = "", after: tuple[str, ..
 
 def seen(facts: Facts, path: str, value: object, at: str = "") -> Evidence:
     """Evidence for a fact: the dotted path, the value as text, and where it was read."""
-    return Evidence(path, "none" if value is None else str(value), at or facts.source(path))
+    return Evidence(path, _in_words(value), at or facts.source(path))
+
+
+def _in_words(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "none" if value is None else str(value)

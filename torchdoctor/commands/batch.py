@@ -20,12 +20,16 @@ def answer_lines(lines: Iterable[str], wish: Wish, writing: Writing, tables: Tab
     """Yield one JSON line per non-empty input line, in order."""
     for number, line in enumerate(lines, 1):
         if line.strip():
-            yield json.dumps(_answer(line, number, wish, writing, tables), ensure_ascii=False)
+            yield json.dumps(_answer(line, number, wish, writing, tables), allow_nan=False)
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON value")
 
 
 def _answer(line: str, number: int, wish: Wish, writing: Writing, tables: Tables) -> dict[str, Any]:
     try:
-        given = json.loads(line) if len(line) <= _MAX_LINE else None
+        given = json.loads(line, parse_constant=_no_constant) if len(line) <= _MAX_LINE else None
     except (ValueError, RecursionError) as error:
         return _error(None, f"line {number} is not JSON: {str(error)[:100]}")
     if not isinstance(given, dict):
@@ -38,7 +42,7 @@ def _answer(line: str, number: int, wish: Wish, writing: Writing, tables: Tables
     if not choice.runs:
         reason = "; ".join(str(text) for text in (choice.refusal, choice.change) if text)
         return {"id": given.get("id"), "torch": None, "build": None, "commands": [], "reason": reason}
-    install = install_of(choice, wish, _for_host(writing, given), tables, explain=False)
+    install = install_of(choice, wish, writing, tables, explain=False)
     return {
         "id": given.get("id"),
         "torch": install.torch,
@@ -46,12 +50,6 @@ def _answer(line: str, number: int, wish: Wish, writing: Writing, tables: Tables
         "commands": list(install.commands),
         "reason": "; ".join(map(str, install.why)),
     }
-
-
-def _for_host(writing: Writing, given: dict[str, Any]) -> Writing:
-    """The shell asked for, else the usual one of the described system."""
-    shell = writing.shell or ("powershell" if given.get("os") == "windows" else "posix")
-    return writing._replace(shell=shell)
 
 
 def _error(id_: object, message: str) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from torchdoctor.render.output import save, show, write
 from torchdoctor.report import Report, exit_status
 from torchdoctor.tables import Tables
 
+UNKNOWN, INTERRUPTED = 3, 130
 FORMATS = ("text", "json")
 TOOLS = ("auto", "pip", "uv")
 
@@ -50,7 +51,10 @@ def add_live_options(parser: argparse.ArgumentParser) -> None:
         help='the Python to examine, or a command that starts one ("docker exec web python")',
     )
     group.add_argument(
-        "--timeout", type=_seconds, metavar="SECONDS", help="deadline of one probe (default: 30; nvidia-smi 10)"
+        "--timeout",
+        type=_seconds,
+        metavar="SECONDS",
+        help="deadline of one probe (default: 120 for the import, 30 for another, 10 for nvidia-smi)",
     )
 
 
@@ -99,13 +103,18 @@ def parse_formats(values: list[str] | None) -> list[tuple[str, str | None]]:
 def deliver(report: Report, options: argparse.Namespace) -> int:
     """Write the report in every format asked for and return the exit status."""
     verbosity = -1 if options.quiet else int(options.verbose)
-    for name, path in parse_formats(options.format):
+    formats = parse_formats(options.format)
+    if all(path is not None for _, path in formats):
+        note(text.render(report, -1, options.fail_on)[0].text)
+    for name, path in formats:
         if name == "json":
             put(json_v1.render(report), path)
         elif path is None:
             show(text.render(report, verbosity, options.fail_on), plain=options.plain)
         else:
             put("".join(f"{line.text}\n" for line in text.render(report, verbosity, options.fail_on)), path)
+    if report.facts.trial.interrupted is True:
+        return INTERRUPTED
     return exit_status(report, options.fail_on)
 
 

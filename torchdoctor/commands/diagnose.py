@@ -57,7 +57,7 @@ def _load_one(name: str) -> PastedText:
         with Path(name).open("rb") as stream:
             return load_text(stream, Path(name).name)
     except BadInputError as error:
-        raise UsageError(f"{name}: {error}") from error
+        raise UsageError(str(error)) from error
     except OSError as error:
         raise UsageError(f"cannot read {name}: {error.strerror or error}") from error
 
@@ -69,5 +69,5 @@ def _is_recording(text: PastedText) -> bool:
 def _saved(name: str, text: PastedText) -> Recording:
     try:
         return Recording.from_json(text.text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"{name}: not a recording that can be read: {error}") from error

@@ -1,28 +1,51 @@
-"""Asking this host, for the commands that do."""
+"""Asking this host, and running torch on it, for the commands that do."""
 
 from __future__ import annotations
 
 import argparse
-import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from torchdoctor.errors import UsageError
 from torchdoctor.prescribe.writing import Writing
-from torchdoctor.recording import Recording
+from torchdoctor.recording import Answer, Recording
+
+if TYPE_CHECKING:
+    from torchdoctor.proof import Asked
+    from torchdoctor.which_python import PythonChoice
 
 
-def record_here(options: argparse.Namespace) -> Recording:
-    """Record the host where the examined Python runs; a Python that cannot be asked is a usage error."""
-    from torchdoctor.live import LiveError, record
+def record_here(options: argparse.Namespace, asked: Asked | None = None) -> Recording:
+    """Record the host where the examined Python runs; a Python that cannot be asked is a usage error.
+
+    ``asked`` is what is to be proved by running torch there; None leaves torch alone.
+    """
+    from torchdoctor.live import record
     from torchdoctor.readers.live import ALL_WANTS
+    from torchdoctor.starting import LiveError
     from torchdoctor.which_python import choose_python
 
+    proof = _proof(asked, options.timeout) if asked else None
     try:
-        return record(choose_python(options.python), ALL_WANTS, timeout=options.timeout)
+        return record(choose_python(options.python), ALL_WANTS, timeout=options.timeout, proof=proof)
     except LiveError as error:
         raise UsageError(str(error)) from error
 
 
+def _proof(asked: Asked, timeout: float | None) -> Callable[[PythonChoice], Answer]:
+    from torchdoctor.commands.progress import Progress
+    from torchdoctor.proof import prove
+    from torchdoctor.trial import Limits
+
+    limits = Limits(timeout, timeout) if timeout else Limits()
+
+    def proof(python: PythonChoice) -> Answer:
+        with Progress() as progress:
+            return prove(python, asked, limits, progress.show)
+
+    return proof
+
+
 def writing_of(options: argparse.Namespace) -> Writing:
-    """How the install command is to be written, from the options."""
-    shell = options.shell or ("powershell" if sys.platform == "win32" else "posix")
-    return Writing(tool="pip" if options.tool == "auto" else options.tool, shell=shell)
+    """How the install command is to be written, from the options; what they leave open, the host decides."""
+    return Writing(tool="" if options.tool == "auto" else options.tool, shell=options.shell or "")

@@ -32,7 +32,7 @@ def described_keys(options: argparse.Namespace) -> dict[str, object]:
     if "python_version" in given:
         given["python"] = given.pop("python_version")
     if "gpu" in given:
-        names = [name.strip() for value in given.pop("gpu") for name in value.split(",") if name.strip()]
+        names = [name.strip() for value in given.pop("gpu") for name in value.split(",")]
         given["gpus"] = [] if names == ["none"] else names
     for key in ("driver", "jetpack"):
         if given.get(key) == "none":

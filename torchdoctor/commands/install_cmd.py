@@ -12,6 +12,7 @@ from typing import IO, TYPE_CHECKING
 
 from torchdoctor.commands.batch import answer_lines
 from torchdoctor.commands.common import (
+    UNKNOWN,
     add_live_options,
     add_output_options,
     add_writing_options,
@@ -23,7 +24,7 @@ from torchdoctor.commands.common import (
 from torchdoctor.commands.here import record_here, writing_of
 from torchdoctor.commands.host_options import add_host_options, described_keys
 from torchdoctor.errors import UsageError
-from torchdoctor.prescribe.choose import BACKENDS, Choice, choose
+from torchdoctor.prescribe.choose import BACKENDS, Choice, already_right, choose
 from torchdoctor.prescribe.conditions import Wish
 from torchdoctor.prescribe.described import DescriptionError, describe
 from torchdoctor.prescribe.host import Host, host_of
@@ -83,7 +84,7 @@ def run(options: argparse.Namespace) -> int:
     if options.batch:
         return _batch(options, wish, tables)
     host, writing = _host(options, tables)
-    choice = choose(host, wish, tables)
+    choice = (already_right(host, tables) if wish == Wish() else None) or choose(host, wish, tables)
     if not choice.runs or (options.require_gpu and choice.backend == "cpu"):
         return _refuse(choice, wish, tables, formats)
     install = install_of(
@@ -139,15 +140,16 @@ def _host(options: argparse.Namespace, tables: Tables) -> tuple[Host, Writing]:
     given, writing = described_keys(options), _writing(options)
     try:
         if "os" in given or "machine" in given:
-            host = describe(given, tables)
-            shell = options.shell or ("powershell" if host.os == "windows" else "posix")
-            return host, writing._replace(shell=shell)
+            return describe(given, tables), writing
         from torchdoctor.facts import Request
         from torchdoctor.pipeline import facts_of
         from torchdoctor.prescribe.writing import writing_for
+        from torchdoctor.which_python import choose_python
 
         facts = facts_of(record_here(options), tables, Request())
-        return describe(given, tables, host_of(facts, tables)), writing_for(facts, writing)
+        if "python" not in given:  # what is printed here is typed here: the path as it is, not as reports show it
+            writing = writing_for(facts, writing._replace(python=choose_python(options.python).argv))
+        return describe(given, tables, host_of(facts, tables)), writing
     except DescriptionError as error:
         raise UsageError(f"install-cmd: {error}") from error
 
@@ -162,7 +164,7 @@ def _writing(options: argparse.Namespace) -> Writing:
 def _batch(options: argparse.Namespace, wish: Wish, tables: Tables) -> int:
     if described_keys(options):
         raise UsageError("--batch describes its hosts line by line: leave the host options out")
-    writing = _writing(options)._replace(shell=options.shell or "")
+    writing = _writing(options)
     with _batch_lines(options.batch) as lines:
         for answer in answer_lines(lines, wish, writing, tables):
             print(answer)
@@ -188,13 +190,15 @@ def _refuse(choice: Choice, wish: Wish, tables: Tables, formats: list[tuple[str,
             put(json.dumps(None) + "\n", path)
     for line in refusal_lines(reason, choice.change, cpu):
         note(line)
-    return 1
+    return UNKNOWN if choice.asks else 1
 
 
 def _notes(install: Install, options: argparse.Namespace) -> None:
     if not install.needed:
         note(f"already installed: torch {install.torch} {install.build or ''}".rstrip())
     if not options.explain:
+        for warning in install.warnings:
+            note(f"note: {warning}")
         return
     for reason in install.why:
         note(f"why: {reason}")

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import groupby
+from itertools import combinations, groupby
 from typing import NamedTuple
 
 from torchdoctor.facts import Unknown
 from torchdoctor.findings import Text
+from torchdoctor.prescribe.asking import missing
 from torchdoctor.prescribe.conditions import Judge, Obstacle, Wish
 from torchdoctor.prescribe.drivers import driver_window, newest_driver
 from torchdoctor.prescribe.host import GpuTarget, Host
-from torchdoctor.prescribe.jetson import JetsonRoute, jetson_route
+from torchdoctor.prescribe.jetson import JetsonRoute, Refusal, jetson_route
 from torchdoctor.prescribe.refuse import refuse
 from torchdoctor.records import record, replace
 from torchdoctor.tables import Tables
 from torchdoctor.tables.torch_builds import TorchBuild
-from torchdoctor.values import DriverVersion, GpuArch, PythonTag
+from torchdoctor.values import CudaVersion, DriverVersion, GpuArch, PythonTag
 
 
 class Upgrade(NamedTuple):
@@ -37,8 +38,11 @@ class Choice:
     refusal: Text | None = None
     change: Text | None = None
     why: tuple[Text, ...] = ()
+    assumed: tuple[Text, ...] = ()  # those of the reasons that take something for granted
     hidden: tuple[GpuTarget, ...] = ()
     visible: tuple[int, ...] = ()
+    native_cuda: CudaVersion | None = None  # a Jetson's own
+    asks: bool = False  # refused because a fact is missing, not because nothing runs
 
     @property
     def runs(self) -> bool:
@@ -46,34 +50,22 @@ class Choice:
         return self.row is not None or self.jetson is not None
 
 
+_MOST_KINDS = 5  # architectures on one host: more are not tried one by one
 BACKENDS = ("auto", "cuda", "cpu", "rocm", "xpu", "mps")
 
 
 def choose(host: Host, wish: Wish, tables: Tables) -> Choice:
     """Return the best build for the host, or a refusal that names the single condition in the way."""
-    asked = _missing_fact(host)
-    if asked:
-        return Choice(host=host, backend=wish.backend, refusal=asked)
     gpus, backend = _gpus_to_serve(host, wish)
-    if backend == "cuda" and wish.backend in {"auto", "cuda"}:
-        route = jetson_route(host, gpus, tables)
-        if isinstance(route, Text):
-            return Choice(host=host, backend=backend, refusal=route)
-        if isinstance(route, JetsonRoute) and route.index_path:
-            return Choice(host=host, backend=backend, jetson=route, why=(route.why,))
-        host = replace(host, driver=host.driver if route is None else route.driver)
-        judge = Judge(host, wish, tables, gpus, route.cuda if route else None)
-    else:
-        judge = Judge(host, wish, tables, gpus)
-    return _serve(judge, backend)
-
-
-def _missing_fact(host: Host) -> Text | None:
-    """The fact without which nothing can be said, and the option that gives it."""
-    for fact, option in ((host.os, "--os"), (host.machine, "--machine")):
-        if isinstance(fact, Unknown):
-            return Text("the {what} is unknown: add {option}", what=fact.what, option=option)
-    return None
+    route = jetson_route(host, gpus, tables) if wish.backend in {"auto", "cuda"} else None
+    if isinstance(route, Refusal):
+        return Choice(host=host, backend="cuda", refusal=route.text, change=route.change)
+    if route is None:
+        return _serve(Judge(host, wish, tables, gpus), backend)
+    if route.index_path:
+        return Choice(host=host, backend="cuda", jetson=route, why=(route.why,))
+    host = replace(host, driver=route.driver, gpus=host.gpus if gpus else route.gpus)
+    return _serve(Judge(host, wish, tables, gpus or route.gpus, route.cuda), "cuda")
 
 
 def _gpus_to_serve(host: Host, wish: Wish) -> tuple[tuple[GpuTarget, ...], str]:
@@ -94,33 +86,19 @@ def _gpus_to_serve(host: Host, wish: Wish) -> tuple[tuple[GpuTarget, ...], str]:
 
 
 def _serve(judge: Judge, backend: str) -> Choice:
-    unsure = _unsure(judge)
-    if unsure:
-        return Choice(host=judge.host, backend=backend, refusal=unsure)
-    rows = rows_of(judge.tables, judge.host, backend, judge.pythons)
+    host, tables = judge.host, judge.tables
+    question = missing(judge)
+    if question:
+        return Choice(host=host, backend=backend, refusal=question.text, change=question.command(host), asks=True)
+    rows = rows_of(tables, host, backend, judge.pythons)
     attempt = judge
     for gpus in _subsets(judge.gpus):
         attempt = judge.with_gpus(gpus) if gpus != judge.gpus else judge
         row = best(attempt, rows)
         if row:
             return _chosen(attempt, row, backend, judge.gpus)
-    refusal, change = refuse(attempt, rows_of(judge.tables, judge.host, backend), backend)
-    return Choice(host=judge.host, backend=backend, refusal=refusal, change=change)
-
-
-def _unsure(judge: Judge) -> Text | None:
-    """Why a GPU build cannot be chosen honestly from what is known, or None."""
-    host = judge.host
-    if host.os == "macos":
-        return None
-    if isinstance(host.gpus, Unknown) and judge.wish.backend == "auto":
-        return Text("the GPUs of this host are unknown: add --gpu NAME, sm_XX or gfxNNNN (or --backend cpu)")
-    blank = next((gpu for gpu in judge.gpus if gpu.target is None), None)
-    if blank:
-        return Text("the compute capability of {gpu} is unknown: add --gpu sm_XX", gpu=blank.name)
-    if judge.gpus and isinstance(host.driver, Unknown) and isinstance(judge.gpus[0].target, GpuArch):
-        return Text("the NVIDIA driver version is unknown: add --driver VERSION (or --driver none)")
-    return None
+    refusal, change = refuse(attempt, rows_of(tables, host, backend), backend)
+    return Choice(host=host, backend=backend, refusal=refusal, change=change)
 
 
 def rows_of(tables: Tables, host: Host, backend: str, pythons: tuple[PythonTag, ...] = ()) -> tuple[TorchBuild, ...]:
@@ -131,11 +109,18 @@ def rows_of(tables: Tables, host: Host, backend: str, pythons: tuple[PythonTag, 
 
 
 def _subsets(gpus: tuple[GpuTarget, ...]) -> Iterator[tuple[GpuTarget, ...]]:
-    """All GPUs first; then, leaving out the oldest architecture each time, the better ones."""
+    """All GPUs first; then every choice of architectures, those with the better GPUs and with more of them first."""
     yield gpus
-    archs = sorted({gpu.target for gpu in gpus if isinstance(gpu.target, GpuArch)})
-    for oldest_kept in archs[1:]:
-        yield tuple(gpu for gpu in gpus if isinstance(gpu.target, GpuArch) and gpu.target >= oldest_kept)
+    kinds = sorted({_strength(gpu): gpu.target for gpu in gpus}.items(), reverse=True)[:_MOST_KINDS]
+    chosen = [group for size in range(1, len(kinds)) for group in combinations(kinds, size)]
+    for group in sorted(chosen, key=lambda group: [strength for strength, _ in group], reverse=True):
+        targets = {target for _, target in group}
+        yield tuple(gpu for gpu in gpus if gpu.target in targets)
+
+
+def _strength(gpu: GpuTarget) -> tuple[tuple[int, ...], str]:
+    target = gpu.target
+    return (target.order, "") if isinstance(target, GpuArch) else ((), str(target))
 
 
 def best(judge: Judge, rows: Iterable[TorchBuild]) -> TorchBuild | None:
@@ -158,8 +143,18 @@ def _variant_rank(row: TorchBuild) -> tuple[int, ...]:
 def _chosen(judge: Judge, row: TorchBuild, backend: str, all_gpus: tuple[GpuTarget, ...]) -> Choice:
     hidden = tuple(gpu for gpu in all_gpus if gpu not in judge.gpus)
     visible = tuple(index for index, gpu in enumerate(all_gpus) if gpu in judge.gpus) if hidden else ()
-    why = (*_reasons(judge, row, backend), *judge.assumptions(row))
-    return Choice(host=judge.host, backend=backend, row=row, why=why, hidden=hidden, visible=visible)
+    assumed = tuple(judge.assumptions(row))
+    why = (*_reasons(judge, row, backend), *assumed)
+    return Choice(
+        host=judge.host,
+        backend=backend,
+        row=row,
+        why=why,
+        assumed=assumed,
+        hidden=hidden,
+        visible=visible,
+        native_cuda=judge.native_cuda,
+    )
 
 
 def _reasons(judge: Judge, row: TorchBuild, backend: str) -> Iterator[Text]:
@@ -189,12 +184,17 @@ def _reasons(judge: Judge, row: TorchBuild, backend: str) -> Iterator[Text]:
 
 
 def rejected(choice: Choice, wish: Wish, tables: Tables) -> Iterator[tuple[TorchBuild, Obstacle]]:
-    """Every row of the backend that was passed over for a hard condition, newest torch first."""
+    """Every row of the backend that was passed over, newest torch first: for a hard condition, or as only inferred."""
     host = choice.host
     gpus, _ = _gpus_to_serve(host, wish)
-    judge = Judge(host, wish, tables, tuple(gpu for gpu in gpus if gpu not in choice.hidden))
-    for row in rows_of(tables, host, choice.backend):
+    judge = Judge(host, wish, tables, tuple(gpu for gpu in gpus if gpu not in choice.hidden), choice.native_cuda)
+    is_sure = choice.row is not None and choice.row.existence == "read"
+    for row in sorted(rows_of(tables, host, choice.backend), key=lambda row: row.torch.parts, reverse=True):
+        if not judge.is_wished(row):
+            continue
         obstacle = judge.obstacle(row)
+        if obstacle is None and is_sure and row.existence != "read":
+            obstacle = Obstacle("existence", Text("that it exists was only inferred"))
         if obstacle:
             yield row, obstacle
 
@@ -204,7 +204,7 @@ def upgrade_of(choice: Choice, wish: Wish, tables: Tables) -> Upgrade | None:
     row = choice.row
     gpus, backend = _gpus_to_serve(choice.host, wish)
     judge = Judge(choice.host, wish, tables, tuple(gpu for gpu in gpus if gpu not in choice.hidden))
-    newest = newest_driver(judge)
+    newest = None if choice.native_cuda else newest_driver(judge)
     if row is None or row.cuda is None or newest is None or not judge.gpus:
         return None
     better = best(judge.with_driver(newest), rows_of(tables, choice.host, backend))
@@ -212,6 +212,17 @@ def upgrade_of(choice: Choice, wish: Wish, tables: Tables) -> Upgrade | None:
         return None
     window = driver_window(judge, better)
     return Upgrade(str(window[0]), better) if window else None
+
+
+def already_right(host: Host, tables: Tables) -> Choice | None:
+    """The installed build as the choice, when every hard condition holds for it and it serves the GPUs there are."""
+    row = installed_row(host, tables)
+    if row is None or isinstance(host.gpus, Unknown):
+        return None
+    wanted = _gpus_to_serve(host, Wish())[1]
+    if wanted not in {"cpu", row.build.backend}:
+        return None
+    return Choice(host=host, backend=row.build.backend, row=row, why=(Text("it is installed, and it runs here"),))
 
 
 def installed_row(host: Host, tables: Tables) -> TorchBuild | None:

@@ -110,7 +110,7 @@ class Judge:
                 "the Python version is unknown; this build has wheels for {first} to {last}", first=first, last=last
             )
         if row.build.backend in {"cuda", "rocm", "xpu"} and not self.gpus:
-            yield Text("no GPU of the host is known: whether this build runs there was not checked")
+            yield Text("no GPU for {backend} is known here: that it runs was not checked", backend=row.build.backend)
         if row.glibc_min and isinstance(self.host.libc, Unknown):
             yield Text("the C library is unknown; this build needs glibc {needs} or newer", needs=row.glibc_min)
         if row.os_min and isinstance(self.host.os_version, Unknown):
@@ -122,10 +122,14 @@ class Judge:
             )
 
     def _wished(self, row: TorchBuild) -> Obstacle | None:
+        if self.is_wished(row):
+            return None
+        return Obstacle("wish", Text("torch {torch} is not {spec}", torch=row.torch, spec=self.wish.torch))
+
+    def is_wished(self, row: TorchBuild) -> bool:
+        """Whether the row is among the versions asked for; a specifier may name a local label."""
         spec = self.wish.torch
-        if spec is not None and not spec.contains(str(row.torch)):
-            return Obstacle("wish", Text("torch {torch} is not {spec}", torch=row.torch, spec=spec))
-        return None
+        return spec is None or spec.contains(f"{row.torch}+{row.build}")
 
     def _python(self, row: TorchBuild) -> Obstacle | None:
         missing = next((tag for tag in self.pythons if tag not in row.pythons), None)
@@ -172,7 +176,7 @@ class Judge:
         return None
 
     def _driver(self, row: TorchBuild) -> Obstacle | None:
-        if row.cuda is None or not self.gpus:
+        if row.cuda is None or not (self.gpus or isinstance(self.host.driver, DriverVersion)):
             return None
         if row.cuda not in self._by_cuda:
             self._by_cuda[row.cuda] = self._driver_for(row.cuda)

@@ -25,7 +25,7 @@ def describe(given: Mapping[str, Any], tables: Tables, base: Host | None = None)
     for key, read in _READERS.items():
         if key in given:
             value = given[key]
-            fields[key] = None if value is None and key in _NULLABLE else read(value, tables)
+            fields[key] = _NONE.get(key) if value is None and key in {*_NULLABLE, *_NONE} else read(value, tables)
     if "python" in given:
         fields |= {"bits": 64, "implementation": "cpython"}
     if base is None and fields["os"] != "linux":
@@ -47,7 +47,9 @@ def _python(value: Any, tables: Tables) -> PythonTag:
     tag: PythonTag = _parsed("python", value, PythonTag.parse, "3.12 or 3.13t")
     newest = tables.pythons.rows[-1].python
     if tag.major != newest.major or tag.minor > newest.minor + _YEARS_AHEAD:
-        raise DescriptionError(f"python {_shown(value)} does not exist (a value such as {newest})")
+        raise DescriptionError(
+            f"python {_shown(value)} does not exist (a value such as {tables.pythons.current()[-1]})"
+        )
     return tag
 
 
@@ -97,11 +99,13 @@ _READERS: Mapping[str, Callable[[Any, Tables], Any]] = {
     "torch": _torch,
 }
 _NULLABLE = {"libc", "os_version", "jetpack", "driver", "torch"}
+_NONE = {"gpus": (), "wsl": False}  # what null means for these
 
 
 def gpu_named(text: str, tables: Tables) -> GpuTarget:
     """A GPU by architecture or by name; an ambiguous name gives an unknown target, a name nobody knows is an error."""
     lowered = text.strip().lower()
+    lowered = f"sm_{lowered[2:]}" if lowered[:2] == "sm" and lowered[2:3].isdigit() else lowered
     if lowered.startswith("gfx"):
         return GpuTarget("amd", _parsed("gpu", lowered, GfxId.parse, "gfx1100"), lowered)
     if lowered.startswith("sm_") or lowered.replace(".", "").isdigit():
@@ -131,7 +135,7 @@ def _parsed(key: str, value: Any, parse: Callable[[str], Any], example: str) -> 
 
 def _text(key: str, value: Any) -> str:
     if not isinstance(value, str) or not value.strip():
-        raise DescriptionError(f"{key} {_shown(value)} is not a text")
+        raise DescriptionError(f"{key} {_shown(value)} is not a text in quotes" if value != "" else f"{key} is empty")
     return value
 
 

@@ -108,6 +108,8 @@ def _targets(facts: Facts) -> tuple[GpuTarget, ...] | Unknown:
     gpus = facts.gpus
     if isinstance(gpus, Unknown):
         return gpus
+    if not gpus and facts.place.image_build is True:
+        return Unknown("GPUs of the hosts that the image is for")
     return tuple(_target(gpu) for gpu in gpus or ())
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from torchdoctor.findings import Text
 from torchdoctor.prescribe import pip, uv_pip
 from torchdoctor.prescribe.choose import Choice, Upgrade, rejected, upgrade_of
 from torchdoctor.prescribe.conditions import Wish
-from torchdoctor.prescribe.plan import installed_is, plan_of
-from torchdoctor.prescribe.writing import Writing
+from torchdoctor.prescribe.plan import Plan, companions_of, installed_is, plan_of
+from torchdoctor.prescribe.writing import ASK_AGAIN, Writing
 from torchdoctor.tables import Tables
 
 WRITERS = {"pip": pip.write, "uv": uv_pip.write}
@@ -32,25 +33,46 @@ class Install(NamedTuple):
     index_url: str
     commands: tuple[str, ...]
     why: tuple[Text, ...]
+    warnings: tuple[Text, ...] = ()  # those of the reasons that must be heard unasked
     rejected: tuple[Rejected, ...] = ()
     upgrade: Upgrade | None = None
 
 
 def install_of(choice: Choice, wish: Wish, writing: Writing, tables: Tables, *, explain: bool = True) -> Install:
     """Return the install object for a choice that runs; ``explain`` adds rejections and what a newer driver brings."""
-    companions = tuple(dict.fromkeys((*wish.companions, *choice.host.companions)))
-    plan = plan_of(choice, tables, companions, writing.index_base)
+    plan = plan_of(choice, wish, tables, writing.index_base)
     row = choice.row
+    warnings = (*_hiding(choice), *_without(choice, wish, tables))
     return Install(
         needed=not installed_is(choice),
         torch=str(row.torch) if row else None,
         build=row.build.name if row else None,
         index_url=plan.index_url,
-        commands=WRITERS[writing.tool](plan, writing),
-        why=(*choice.why, *_hiding(choice), *((writing.reason,) if writing.reason else ())),
+        commands=_commands(plan, writing, str(choice.host.os)),
+        why=(*choice.why, *warnings, *_how(writing)),
+        warnings=(*choice.assumed, *warnings),
         rejected=_passed_over(choice, wish, tables) if explain else (),
         upgrade=upgrade_of(choice, wish, tables) if explain else None,
     )
+
+
+def _commands(plan: Plan, writing: Writing, os_name: str) -> tuple[str, ...]:
+    if not writing.python:
+        return (ASK_AGAIN,)
+    writing = writing.for_system(os_name)
+    return WRITERS[writing.tool](plan, writing)
+
+
+def _how(writing: Writing) -> tuple[Text, ...]:
+    return (writing.reason,) if writing.reason else ()
+
+
+def _without(choice: Choice, wish: Wish, tables: Tables) -> Iterator[Text]:
+    """Companions that are installed and have no release for this build."""
+    row = choice.row
+    for name in companions_of(choice, wish) if row else ():
+        if row and tables.companions.best(name, row.torch, row.cuda) is None:
+            yield Text("no {name} exists for torch {torch} {build}", name=name, torch=row.torch, build=row.build)
 
 
 def _hiding(choice: Choice) -> tuple[Text, ...]:
@@ -58,7 +80,13 @@ def _hiding(choice: Choice) -> tuple[Text, ...]:
         return ()
     hidden = ", ".join(str(gpu) for gpu in choice.hidden)
     keep = ",".join(map(str, choice.visible))
-    return (Text("no build serves all GPUs; hide {gpus} with CUDA_VISIBLE_DEVICES={keep}", gpus=hidden, keep=keep),)
+    return (
+        Text(
+            "no build serves all GPUs; hide {gpus}: CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES={keep}",
+            gpus=hidden,
+            keep=keep,
+        ),
+    )
 
 
 def _passed_over(choice: Choice, wish: Wish, tables: Tables) -> tuple[Rejected, ...]:

@@ -8,21 +8,29 @@ from torchdoctor.facts import Unknown
 from torchdoctor.findings import Text
 from torchdoctor.prescribe.host import GpuTarget, Host
 from torchdoctor.tables import Tables
-from torchdoctor.values import CudaVersion, DriverVersion, GpuArch
+from torchdoctor.tables.jetpacks import Jetpack
+from torchdoctor.values import CudaVersion, DriverVersion, GpuArch, PythonTag
 
 
 class JetsonRoute(NamedTuple):
     """How a Jetson gets torch. An empty ``index_path`` means official wheels, judged with its own CUDA."""
 
-    jetpack: str
     cuda: CudaVersion
     driver: DriverVersion | None | Unknown
     index_path: str
     why: Text
+    gpus: tuple[GpuTarget, ...] = ()
 
 
-def jetson_route(host: Host, gpus: tuple[GpuTarget, ...], tables: Tables) -> JetsonRoute | Text | None:
-    """Return the route for a Jetson, a refusal in words, or None when the host is not one."""
+class Refusal(NamedTuple):
+    """Why a Jetson gets nothing, and the smallest change."""
+
+    text: Text
+    change: Text | None = None
+
+
+def jetson_route(host: Host, gpus: tuple[GpuTarget, ...], tables: Tables) -> JetsonRoute | Refusal | None:
+    """Return the route for a Jetson, a refusal, or None when the host is not one."""
     named = host.jetpack if isinstance(host.jetpack, str) else None
     driver = host.driver if isinstance(host.driver, DriverVersion) else None
     is_tegra = any(isinstance(gpu.target, GpuArch) and tables.coverage.is_tegra(gpu.target) for gpu in gpus)
@@ -31,16 +39,22 @@ def jetson_route(host: Host, gpus: tuple[GpuTarget, ...], tables: Tables) -> Jet
     row = tables.jetpacks.by_jetpack(named) if named else tables.jetpacks.by_driver(str(driver)) if driver else None
     if row is None:
         seen = named or driver or "unknown"
-        return Text("this Jetson's JetPack version is needed and {seen} is not in the tables: add --jetpack", seen=seen)
-    if row.cuda_stack == "Tegra":
-        if not row.index_path:
-            return Text(
-                "JetPack {jetpack} is served only by NVIDIA's own wheels for it; no official build runs there",
-                jetpack=row.jetpack,
-            )
-        why = Text(
-            "JetPack {jetpack} uses the Tegra CUDA stack: server wheels have no code for it", jetpack=row.jetpack
-        )
-        return JetsonRoute(row.jetpack, row.cuda, host.driver, row.index_path, why)
+        text = Text("this Jetson's JetPack version is needed, and {seen} is not in the tables", seen=seen)
+        return Refusal(text, Text("torchdoctor install-cmd --jetpack VERSION"))
+    return _tegra(host, row) if row.cuda_stack == "Tegra" else _server(driver, row, tables)
+
+
+def _tegra(host: Host, row: Jetpack) -> JetsonRoute | Refusal:
+    if not row.index_path:
+        return Refusal(Text("JetPack {jetpack} is served only by NVIDIA's own wheels for it", jetpack=row.jetpack))
+    if isinstance(host.python, PythonTag) and host.python != row.python:
+        text = Text("the wheels for JetPack {jetpack} are for Python {python}", jetpack=row.jetpack, python=row.python)
+        return Refusal(text, Text("use Python {python}", python=row.python))
+    why = Text("JetPack {jetpack} uses the Tegra CUDA stack: server wheels have no code for it", jetpack=row.jetpack)
+    return JetsonRoute(row.cuda, host.driver, row.index_path, why)
+
+
+def _server(driver: DriverVersion | None, row: Jetpack, tables: Tables) -> JetsonRoute:
     why = Text("JetPack {jetpack} runs server (SBSA) CUDA {cuda}", jetpack=row.jetpack, cuda=row.cuda)
-    return JetsonRoute(row.jetpack, row.cuda, driver or tables.cuda_drivers.floor(row.cuda, "linux"), "", why)
+    gpus = tuple(GpuTarget("nvidia", arch, arch.sm) for arch in row.capabilities[:1] if len(row.capabilities) == 1)
+    return JetsonRoute(row.cuda, driver or tables.cuda_drivers.floor(row.cuda, "linux"), "", why, gpus)

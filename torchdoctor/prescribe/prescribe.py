@@ -48,15 +48,11 @@ def _confirm(host: Host, writing: Writing, tables: Tables) -> Install | None:
 
 
 def with_commands(findings: Sequence[Finding], prescription: Prescription) -> tuple[Finding, ...]:
-    """Put the install command into the remedies that asked for it; drop those that no build can answer."""
+    """Put the install command into the remedies that asked for it; where there is none, the words stay."""
     install = prescription.install
     commands = install.commands if install else ()
     return tuple(replace(finding, remedies=tuple(_filled(finding.remedies, commands))) for finding in findings)
 
 
 def _filled(remedies: Sequence[Remedy], commands: tuple[str, ...]) -> list[Remedy]:
-    return [
-        replace(remedy, commands=commands) if remedy.installs else remedy
-        for remedy in remedies
-        if commands or not remedy.installs
-    ]
+    return [replace(remedy, commands=commands) if remedy.installs else remedy for remedy in remedies]

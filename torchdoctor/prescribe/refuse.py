@@ -14,13 +14,18 @@ from torchdoctor.tables.torch_builds import TorchBuild
 from torchdoctor.values import DriverVersion, PythonTag, Version
 
 # What a person can change, easiest first; the rest only explains.
-_CHANGES = ("unsure", "companion", "wish", "driver", "python", "libc", "os")
+_CHANGES = ("unsure", "companion", "driver", "python", "libc", "os")
 
 
 def refuse(judge: Judge, rows: Sequence[TorchBuild], backend: str) -> tuple[Text, Text | None]:
     """Return why nothing runs here, and the smallest change (None when no single change helps)."""
     if not rows:
         return _no_rows(judge, backend)
+    rows = [row for row in rows if judge.is_wished(row)]
+    if not rows:
+        return Text(
+            "no {backend} build of torch {spec} exists for this system", backend=backend, spec=judge.wish.torch
+        ), None
     failures = [(row, tuple(judge.obstacles(row))) for row in rows]
     alone: dict[str, list[tuple[TorchBuild, Obstacle]]] = {}
     for row, found in failures:
@@ -108,6 +113,14 @@ def _explain(judge: Judge, failures: list[tuple[TorchBuild, tuple[Obstacle, ...]
     if kind == "kernels":
         gpu = next((gpu for gpu in judge.gpus if not any(judge.serves(row, gpu) for row, _ in failures)), judge.gpus[0])
         python = "" if isinstance(judge.host.python, Unknown) else f" with wheels for Python {judge.host.python}"
-        return Text("no official build{python} has code for {gpu}", python=python, gpu=gpu), None
+        what = _builds(judge, failures)
+        return Text("no official {what}{python} has code for {gpu}", what=what, python=python, gpu=gpu), None
     obstacle = next(item for _, found in failures for item in found if item.kind == kind)
     return Text("no build runs here: {reason}", reason=obstacle.text), None
+
+
+def _builds(judge: Judge, failures: list[tuple[TorchBuild, tuple[Obstacle, ...]]]) -> str:
+    """What was looked through: all builds, those of one variant, those of the versions asked for."""
+    variants = {row.build.name for row, _ in failures}
+    variant = f"{variants.pop()} build" if len(variants) == 1 else "build"
+    return variant if judge.wish.torch is None else f"{variant} of torch {judge.wish.torch}"

@@ -23,7 +23,7 @@ def merge_views(views: Sequence[View], *, driver_absent: bool = False, driver_mu
     others = [view for view in views if view and not _is_drivers(view)]
     empty = any(not view for view in views) and not driver_mute
     if not listed and not others:
-        return () if empty else Unknown("GPUs of the host")
+        return () if empty else Unknown("list of GPUs")
     merged = list(_joined(listed))
     for view in sorted(others, key=_is_named_only):
         merged = _add(merged, view, extends=not _is_named_only(view))

@@ -15,6 +15,7 @@ from torchdoctor.readers import (
     live_python,
     live_tools,
     live_torch,
+    live_trial,
     live_windows,
 )
 from torchdoctor.readers.answers import PYTHON
@@ -43,6 +44,7 @@ def read_live(recording: Recording, tables: Tables) -> Iterator[Said]:
     """Everything a live recording says; nothing when it holds only pasted texts."""
     if PYTHON.key not in recording.answers:
         return
+    yield from live_trial.read(recording)  # what torch says of itself outranks its files
     yield from live_nvidia_parts.read(recording)  # first, since a borrowed libcuda counts more than the driver's own
     yield from live_nvidia.read(recording, tables)
     for reader in _READERS:

@@ -54,8 +54,13 @@ def read(recording: Recording) -> Iterator[Said]:
     where = "/sys/bus/pci" if answers.has_sys else "/proc/bus/pci"
     yield from _jetson(answers, nvml)
     looked = answers.looked(PCI) if answers.has_sys else bool(answers.text(PROC_PCI))
-    if bus or (looked and not (answers.table(NODES) or answers.table(DXG) or answers.is_tegra)):
+    if bus or (looked and not (_has_gpu_node(answers) or answers.table(DXG) or answers.is_tegra)):
         yield Said("gpus", bus, where)
+
+
+def _has_gpu_node(answers: Answers) -> bool:
+    """Whether /dev has a node of a GPU; the control node alone stays behind when a driver goes."""
+    return any(path.removeprefix("/dev/nvidia").isdecimal() for path in answers.table(NODES))
 
 
 def _nvml_gpus(nvml: Mapping[str, Any]) -> Iterator[Gpu]:

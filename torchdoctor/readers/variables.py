@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from torchdoctor.facts import Variables
 from torchdoctor.readers.document import command_of
+from torchdoctor.readers.env_names import is_listed
 from torchdoctor.readers.recogniser import Recogniser, Spot
 from torchdoctor.readers.statement import Said
 
@@ -37,6 +38,8 @@ def _assigned(spot: Spot) -> Iterator[Said]:
 
 
 def _said(name: str, value: str, source: str) -> Iterator[Said]:
+    if not is_listed(name):
+        return
     quoted = re.match(r"([\"'])(.*?)\1", value)
     value = quoted[2] if quoted else value.split("  #", maxsplit=1)[0]
     yield Said("env", Variables({name: _CREDENTIALS.sub("://", value.strip())}), source)

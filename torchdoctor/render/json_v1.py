@@ -18,6 +18,7 @@ SCHEMA = "torchdoctor.report/1"
 
 # Statements about facts rather than facts of the host.
 _NOT_FACTS = {"sources", "messages", "request"}
+_TOLD_APART = {"trial.probes", "trial.bench"}  # they are the members ``smoke`` and ``bench`` of a report
 
 
 def render(report: Report) -> str:
@@ -41,9 +42,24 @@ def report_object(report: Report) -> dict[str, Any]:
         "no_install": {"reason": str(report.no_install), "change": _text(report.change)} if report.no_install else None,
         "facts": facts,
         "unknown": unknown,
-        "smoke": None,
-        "bench": None,
+        "smoke": _smoke(report.facts),
+        "bench": _bench(report.facts),
     }
+
+
+def _smoke(facts: Facts) -> list[dict[str, Any]] | None:
+    probes = facts.trial.probes
+    if probes is None or isinstance(probes, Unknown):
+        return None
+    return [{item.name: getattr(probe, item.name) for item in fields(probe)} for probe in probes]
+
+
+def _bench(facts: Facts) -> dict[str, Any] | None:
+    if not isinstance(facts.trial.bench, tuple):
+        return None
+    from torchdoctor.benchmark import as_json, summarise
+
+    return as_json(summarise(facts.trial.bench))
 
 
 def _text(text: object) -> str | None:
@@ -102,6 +118,8 @@ def facts_object(facts: Facts, unknown: list[str]) -> dict[str, Any]:
 def _members(named: Iterator[tuple[str, Any]], prefix: str, unknown: list[str]) -> Iterator[tuple[str, Any]]:
     for name, value in named:
         path = f"{prefix}{name}"
+        if path in _TOLD_APART:
+            continue
         if isinstance(value, Unknown):
             if path not in unknown:
                 unknown.append(path)

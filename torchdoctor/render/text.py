@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from torchdoctor.facts import is_known, value_or
 from torchdoctor.findings import Finding, Text
+from torchdoctor.render.line import Line
+from torchdoctor.render.proof_text import proof_lines
 from torchdoctor.report import Report
 from torchdoctor.values import PythonTag
 
 _FIXERS = {"user": "", "admin": "the host's administrator: ", "provider": "the provider of this machine: "}
 _VERDICTS = {"ok": "ok", "warn": "warning", "fail": "fail", "unknown": "unknown"}
-
-
-class Line(NamedTuple):
-    """One line of output and the style a terminal may give it."""
-
-    text: str
-    style: str = ""
 
 
 def render(report: Report, verbosity: int = 0, fail_on: str = "error") -> list[Line]:
@@ -27,6 +21,7 @@ def render(report: Report, verbosity: int = 0, fail_on: str = "error") -> list[L
     if verbosity < 0:
         return lines
     lines += _examined(report)
+    lines += proof_lines(report, verbosity)
     roots = [finding for finding in report.findings if finding.explained_by is None]
     for finding in roots:
         lines += _finding(finding, [other for other in report.findings if other.explained_by == finding.id])
@@ -49,13 +44,17 @@ def _verdict(report: Report) -> Line:
 def _healthy(report: Report) -> str:
     facts = report.facts
     version = value_or(facts.torch.full, "") or value_or(facts.torch.version, "")
-    if not version:
-        return "nothing wrong was found"
+    if report.install is None or not version:
+        about = f" with torch {version}" if version else " in it; torch is not in it" if not report.live else ""
+        return f"nothing wrong was found{about}"
+    host = "this host" if report.live else "the host"
     gpus = value_or(facts.gpus, ())
-    if gpus:
-        names = ", ".join(dict.fromkeys(value_or(gpu.name, "a GPU") for gpu in gpus))
-        return f"torch {version} fits this host and {names}"
-    return f"torch {version} fits this host{' (no GPU)' if is_known(facts.gpus) else ''}"
+    names = ", ".join(dict.fromkeys(value_or(gpu.name, "its GPU") for gpu in gpus))
+    return f"torch {version} fits {host} and {names}" if names else f"torch {version} fits {host}{_no_gpu(report)}"
+
+
+def _no_gpu(report: Report) -> str:
+    return " (no GPU)" if is_known(report.facts.gpus) else ""
 
 
 def _examined(report: Report) -> list[Line]:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from torchdoctor.tables.companions import Companions
     from torchdoctor.tables.coverage import Coverage
     from torchdoctor.tables.cuda_drivers import CudaDrivers
+    from torchdoctor.tables.cuda_errors import CudaErrors
     from torchdoctor.tables.driver_branches import DriverBranches
     from torchdoctor.tables.gpu_models import GpuModels
     from torchdoctor.tables.gpu_peaks import GpuPeaks
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from torchdoctor.tables.os_releases import OsReleases
     from torchdoctor.tables.python_support import Pythons
     from torchdoctor.tables.smi_outcomes import SmiOutcomes
+    from torchdoctor.tables.smoke_findings import SmokeFindings
     from torchdoctor.tables.toolkits import Toolkits
     from torchdoctor.tables.torch_builds import TorchBuilds
     from torchdoctor.tables.torch_requirements import TorchRequirements
@@ -157,3 +159,17 @@ class Tables:
         from torchdoctor.tables.neighbours import FILE, Neighbours
 
         return Neighbours(FILE.load(self.root))
+
+    @cached_property
+    def cuda_errors(self) -> CudaErrors:
+        """The numbers that CUDA answers."""
+        from torchdoctor.tables.cuda_errors import FILE, CudaErrors
+
+        return CudaErrors(FILE.load(self.root))
+
+    @cached_property
+    def smoke_findings(self) -> SmokeFindings:
+        """The finding of each smoke test that may fail."""
+        from torchdoctor.tables.smoke_findings import FILE, SmokeFindings
+
+        return SmokeFindings(FILE.load(self.root))

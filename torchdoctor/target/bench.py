@@ -19,8 +19,8 @@ if MYPY:
 TINY, CPU_BATCH, BATCH, LARGE_BATCH = 32, 512, 4096, 16384
 ROOMY = 8 << 30  # free memory from which the large batch is taken
 # Shares of a device's time. The loss is a fixed number of steps and seldom takes what it may.
-CHECK = {"loss": 0.25, "overhead": 0.2, "throughput": 0.5}
-BENCH = {"loss": 0.05, "overhead": 0.1, "throughput": 0.2, "matmul": 0.25, "copy": 0.1, "transfer": 0.1, "data": 0.15}
+CHECK = {"loss": 0.25, "throughput": 0.5, "overhead": 0.2}
+BENCH = {"loss": 0.05, "throughput": 0.2, "overhead": 0.1, "matmul": 0.25, "copy": 0.1, "transfer": 0.1, "data": 0.15}
 SWEEP = 0.3  # of all the time
 UNPINNED = ("cpu", "mps")
 
@@ -33,6 +33,8 @@ def main(tell: "Tell", request: "dict[str, Any]") -> None:
     seconds = float(request.get("seconds") or 3.0)
     check = request.get("profile", "check") == "check"
     swept = SWEEP * seconds if request.get("sweep") and not check and devices else 0.0
+    for name in sorted(set(request.get("devices") or []) - {device.name for device in devices}):
+        tell("bench-skipped", {"device": name, "reason": "this torch has no such device"})
     reference = []  # type: list[float]
     for device in devices:
         run = Run(tell, device, (seconds - swept) / len(devices), CHECK if check else BENCH)
@@ -41,7 +43,7 @@ def main(tell: "Tell", request: "dict[str, Any]") -> None:
             run.all(reference)
     if swept:
         run = Run(tell, devices[-1], swept, BENCH)
-        run.guarded("bench-sweep", lambda: tell("bench-sweep", bench_data.sweep(run.device, swept, run.stage)))
+        run.guarded("bench-sweep", lambda: run.sweep(swept))
     tell("bench-done", {"seconds": time.monotonic() - begun, "profile": "check" if check else "bench"})
 
 
@@ -79,8 +81,8 @@ class Run:
         """Names of stages and what they do."""
         parts = [
             ("loss", lambda: self.loss(reference)),
-            ("overhead", lambda: self.training("overhead", TINY, "")),
             ("throughput", lambda: self.training("throughput", self.batch(), "")),
+            ("overhead", lambda: self.training("overhead", TINY, "")),
         ]  # type: list[tuple[str, Part]]
         mixed = self.device.mixed()
         if mixed:
@@ -90,11 +92,11 @@ class Run:
     def further_parts(self) -> "list[tuple[str, Part]]":
         """The parts for which the check has no time."""
         formats = self.device.formats()
-        parts = [("matmul-" + dtype, self.matmul(dtype, len(formats))) for dtype in formats]
-        parts.append(("copy", lambda: self.series("copy", "uint8", bench_rates.copy(self.device, self.left("copy")))))
-        if self.device.kind not in UNPINNED:
-            parts.append(("transfer", self.transfers))
-        return [*parts, ("data", self.data)]
+        names = ["matmul-" + dtype for dtype in formats] + ["copy"]
+        names += [] if self.device.kind in UNPINNED else list(bench_rates.TRANSFERS)
+        parts = [(name, self.rate(name, len(formats))) for name in names]
+        workers = (0, 2) if bench_data.usable_cpus() > 1 else (0,)
+        return parts + [("data-%d" % count, self.data(count, len(workers))) for count in workers]
 
     def batch(self) -> int:
         """Images in a large batch: enough to occupy the device, as memory allows."""
@@ -149,22 +151,29 @@ class Run:
         measured = measure(self.device, steps, self.left(name) / share)
         self.series(name, mixed or "fp32", dict(measured, items_per_step=batch, flops_per_step=training_flops(batch)))
 
-    def matmul(self, dtype: str, formats: int) -> "Part":
-        """Matrix products in one format."""
-        return lambda: self.series(
-            "matmul", dtype, bench_rates.matmul(self.device, dtype, self.left("matmul") / formats)
-        )
+    def rate(self, name: str, formats: int) -> "Part":
+        """Matrix products in one of the formats, copies in memory, or transfers of one kind."""
+        kind, _, dtype = name.partition("-")
+        if kind == "matmul":
+            return lambda: self.series(
+                kind, dtype, bench_rates.matmul(self.device, dtype, self.left("matmul") / formats)
+            )
+        if kind == "copy":
+            return lambda: self.series(kind, "uint8", bench_rates.copy(self.device, self.left("copy")))
+        share = self.seconds["transfer"] / len(bench_rates.TRANSFERS)
+        return lambda: self.series(name, "uint8", bench_rates.transfer(self.device, name, share))
 
-    def transfers(self) -> None:
-        """Host to device and back."""
-        for name, part in bench_rates.transfers(self.device, self.seconds["transfer"]):
-            self.stage("bench-" + name)
-            self.series(name, "uint8", part())
-
-    def data(self) -> None:
-        """Waiting for data without workers, and with two where there are processors for them."""
+    def data(self, workers: int, settings: int) -> "Part":
+        """Waiting for data with some workers or none."""
         pin = self.device.kind not in UNPINNED
-        for workers in (0, 2) if bench_data.usable_cpus() > 1 else (0,):
-            self.stage("bench-data-%d" % workers)
-            told = bench_data.waiting(self.device, CPU_BATCH, workers, pin, self.left("data") / 2)
+
+        def part() -> None:
+            told = bench_data.waiting(self.device, CPU_BATCH, workers, pin, self.left("data") / settings)
             self.tell("bench-data", dict(told, device=self.device.name))
+
+        return part
+
+    def sweep(self, seconds: float) -> None:
+        """Numbers of workers, told anew after each."""
+        for told in bench_data.sweep(self.device, seconds, self.stage):
+            self.tell("bench-sweep", told)

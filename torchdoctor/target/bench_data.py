@@ -11,7 +11,7 @@ from torchdoctor.target.paths import SMALL, cgroups, read
 
 MYPY = False
 if MYPY:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
 PAIRS, MOST_STEPS = 5, 1000  # blocks with loaded and with resident batches, in turn
@@ -87,14 +87,17 @@ def importable_main() -> None:
         del main.__file__  # type: ignore[union-attr]
 
 
-def sweep(device: Device, seconds: float, stage: "Any") -> "dict[str, Any]":
-    """Batches per second for some numbers of workers, with and without pinned memory where a device can use it."""
+def sweep(device: Device, seconds: float, stage: "Callable[[str], None]") -> "Iterator[dict[str, Any]]":
+    """Batches per second for some numbers of workers, with and without pinned memory where a device can use it.
+
+    Yields what is known after each setting, so that a crash in one of them leaves the others.
+    """
     usable, room = usable_cpus(), shm_free()
     counts = sorted({0, 1, 2, 4, min(MOST_WORKERS, usable)})
     pins = (False, True) if device.kind in ("cuda", "xpu") else (False,)
     settings = [(workers, pin) for workers in counts if workers <= usable for pin in pins]
     limit = time.monotonic() + 2 * seconds  # starting workers takes its own time, which is none of the rate
-    rows = []
+    rows = []  # type: list[dict[str, Any]]
     for workers, pin in settings:
         stage("bench-sweep-%d%s" % (workers, "-pin" if pin else ""))
         row = {"workers": workers, "pin": pin, "batches_per_s": None}  # type: dict[str, Any]
@@ -103,9 +106,17 @@ def sweep(device: Device, seconds: float, stage: "Any") -> "dict[str, Any]":
         elif time.monotonic() > limit:
             row["reason"] = "no time was left"
         else:
-            row["batches_per_s"] = rate(device.torch, workers, pin, seconds / len(settings))
+            row.update(attempted(device.torch, workers, pin, seconds / len(settings)))
         rows.append(row)
-    return {"rows": rows, "usable_cpus": usable, "shm_free": room, "batch_bytes": SAMPLE_BATCH * SAMPLE_BYTES}
+        yield {"rows": list(rows), "usable_cpus": usable, "shm_free": room, "batch_bytes": SAMPLE_BATCH * SAMPLE_BYTES}
+
+
+def attempted(torch: "Any", workers: int, pin: bool, seconds: float) -> "dict[str, Any]":
+    """The rate, or why there is none."""
+    try:
+        return {"batches_per_s": rate(torch, workers, pin, seconds)}
+    except Exception as error:
+        return {"reason": "%s: %s" % (type(error).__name__, str(error)[:300])}
 
 
 def rate(torch: "Any", workers: int, pin: bool, seconds: float) -> float:

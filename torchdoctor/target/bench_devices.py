@@ -19,18 +19,18 @@ class Device:
         self.name = name
         self.kind, _, index = name.partition(":")
         self.index = int(index or 0)
-        self.module = getattr(torch, self.kind, None)
+        self.module = getattr(torch, self.kind, None)  # type: Any
         self.rocm = self.kind == "cuda" and bool(getattr(torch.version, "hip", None))
 
     def use(self) -> None:
         """Make it the current device of its kind: events belong to the current one."""
         if self.kind in ("cuda", "xpu"):
-            self.module.set_device(self.index)  # type: ignore[union-attr]
+            self.module.set_device(self.index)
 
     def synchronize(self) -> None:
         """Wait until it has done all it was given."""
         if self.kind != "cpu":
-            self.module.synchronize()  # type: ignore[union-attr]
+            self.module.synchronize()
 
     def formats(self) -> "list[str]":
         """The number formats in which it multiplies matrices at a rate worth knowing."""
@@ -55,15 +55,18 @@ class Device:
     def memory(self) -> "tuple[int | None, int | None]":
         """Free and all bytes of its memory, where torch can tell."""
         try:
-            free, total = self.module.mem_get_info(self.index)  # type: ignore[union-attr]
+            free, total = self.module.mem_get_info(self.index)
             return int(free), int(total)
         except Exception:
             return None, None
 
     def clear(self) -> None:
-        """Give freed memory back."""
-        if self.kind != "cpu" and hasattr(self.module, "empty_cache"):
-            self.module.empty_cache()  # type: ignore[union-attr]
+        """Give freed memory back; a broken device refuses even that."""
+        try:
+            if self.kind != "cpu":
+                self.module.empty_cache()
+        except Exception:
+            pass
 
     def works(self) -> bool:
         """Whether it still computes: after some errors a device does nothing more for this process."""
@@ -75,29 +78,33 @@ class Device:
 
 def found(torch: "Any", wanted: "list[str]") -> "list[Device]":
     """The wanted devices, or all: the CPU, which is also the reference of the others, comes first."""
-    names = ["cpu"]
-    for kind in ("cuda", "xpu"):
-        module = getattr(torch, kind, None)
-        if module is not None and module.is_available():
-            names += ["%s:%d" % (kind, index) for index in range(module.device_count())]
-    mps = getattr(torch.backends, "mps", None)
-    if mps is not None and mps.is_available():
-        names.append("mps")
+    names = ["cpu"] + [name for kind in ("cuda", "xpu", "mps") for name in names_of(torch, kind)]
     return [Device(torch, name) for name in names if not wanted or name in wanted]
+
+
+def names_of(torch: "Any", kind: str) -> "list[str]":
+    """The names of the devices of one kind; none where it cannot be asked."""
+    try:
+        if kind == "mps":
+            return ["mps"] if torch.backends.mps.is_available() else []
+        module = getattr(torch, kind)
+        return ["%s:%d" % (kind, index) for index in range(module.device_count())] if module.is_available() else []
+    except Exception:
+        return []
 
 
 def described(device: Device) -> "dict[str, Any]":
     """What is said of a device once, before anything is measured on it."""
     free, total = device.memory()
     torch = device.torch
-    told = {"device": device.name, "kind": "rocm" if device.rocm else device.kind, "memory": total, "free": free}
+    told = {"device": device.name, "backend": "rocm" if device.rocm else device.kind, "memory": total, "free": free}
     if device.kind == "cpu":
         return dict(told, model=None, threads=torch.get_num_threads())
     if device.kind == "mps":
         name = getattr(torch.backends.mps, "get_name", None)
         return dict(told, model=name() if name else None)
-    properties = device.module.get_device_properties(device.index)  # type: ignore[union-attr]
-    told["model"] = device.module.get_device_name(device.index)  # type: ignore[union-attr]
+    properties = device.module.get_device_properties(device.index)
+    told["model"] = device.module.get_device_name(device.index)
     if device.kind == "cuda":
         told["units"] = getattr(properties, "multi_processor_count", None)
         told["pci"], told["uuid"] = pci_address(properties), str(getattr(properties, "uuid", "") or "") or None

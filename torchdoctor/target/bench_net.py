@@ -170,7 +170,7 @@ def compared(losses: "list[float]", reference: "list[float]") -> "dict[str, Any]
     A training cut short by the time allowed may not have fallen yet: that is None, not False.
     """
     scale = reference[0]
-    apart = max(abs(loss - other) for loss, other in zip(losses, reference))
+    apart = [abs(loss - other) for loss, other in zip(losses, reference)]
     fell = losses[-1] < FALLEN * losses[0]
     return {
         "first": losses[0],
@@ -180,6 +180,6 @@ def compared(losses: "list[float]", reference: "list[float]") -> "dict[str, Any]
         "steps": len(losses),
         "finite": all(loss - loss == 0.0 for loss in losses),  # of NaN and of infinity the difference is NaN
         "fell": fell if fell or len(losses) == LOSS_STEPS else None,
-        "agrees": apart <= NEAR * scale and abs(losses[0] - scale) <= FIRST_NEAR * scale,
-        "apart": apart,
+        "agrees": apart[0] <= FIRST_NEAR * scale and all(gap <= NEAR * scale for gap in apart),
+        "apart": max(apart),
     }

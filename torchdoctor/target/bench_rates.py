@@ -5,12 +5,10 @@ from torchdoctor.target.bench_timing import measure
 
 MYPY = False
 if MYPY:
-    from collections.abc import Callable
     from typing import Any
 
-    Told = Callable[[str, dict[str, Any]], None]
-
 MIB = 1 << 20
+TRANSFERS = ("h2d-pinned", "h2d-pageable", "d2h-pinned")
 SIDES = (8192, 4096, 2048)  # of matrices on a GPU, where a large one shows the most
 CPU_SIDE = 1024
 SLOWEST = 0.25  # seconds that one product may take
@@ -82,19 +80,11 @@ def moved(device: Device, source: "Any", target: "Any", seconds: float) -> "dict
     return measure(device, steps, seconds)
 
 
-def transfers(device: Device, seconds: float) -> "list[tuple[str, Callable[[], dict[str, Any]]]]":
-    """Names of transfers, and what measures each: from pinned and from pageable memory, and back into pinned."""
+def transfer(device: Device, name: str, seconds: float) -> "dict[str, Any]":
+    """Copies from the host (h2d) or back (d2h), from or into pinned or pageable memory."""
     torch = device.torch
     size = halved_to_fit(device, MOVED)
-
-    def between(pinned: bool, back: bool) -> "dict[str, Any]":
-        host = torch.ones(size, dtype=torch.uint8, pin_memory=pinned)
-        there = torch.zeros(size, dtype=torch.uint8, device=device.name)
-        pair = (there, host) if back else (host, there)
-        return dict(moved(device, pair[0], pair[1], seconds / 3), bytes_per_step=size)
-
-    return [
-        ("h2d-pinned", lambda: between(True, False)),
-        ("h2d-pageable", lambda: between(False, False)),
-        ("d2h-pinned", lambda: between(True, True)),
-    ]
+    host = torch.ones(size, dtype=torch.uint8, pin_memory=name.endswith("-pinned"))
+    there = torch.zeros(size, dtype=torch.uint8, device=device.name)
+    source, target = (there, host) if name.startswith("d2h") else (host, there)
+    return dict(moved(device, source, target, seconds), bytes_per_step=size)

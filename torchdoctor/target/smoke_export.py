@@ -25,6 +25,7 @@ def export(job: "Job") -> "dict[str, Any]":
     """An exported program computes what the network computes."""
     if not hasattr(job.torch, "export") or not hasattr(job.torch.export, "export"):
         raise Skip("this torch has no torch.export")
+    job.need_folder()  # torch's compiler, imported for this, wants one
     net, x = model(job)
     program = job.torch.export.export(net, (x,))
     with job.torch.no_grad():

@@ -90,8 +90,8 @@ def runtime(library: str, prefix: str) -> "dict[str, Any]":
         answer = {"code": int(getattr(handle, prefix + "GetDeviceCount")(ctypes.byref(value)))}
         for name, key in (("DriverGetVersion", "driver"), ("RuntimeGetVersion", "runtime")):
             value = ctypes.c_int(-1)
-            getattr(handle, prefix + name)(ctypes.byref(value))
-            answer[key] = value.value
+            if getattr(handle, prefix + name)(ctypes.byref(value)) == 0:
+                answer[key] = value.value
         return answer
     except (OSError, AttributeError):
         return {}

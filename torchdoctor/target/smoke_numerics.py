@@ -18,17 +18,16 @@ UNITS = {
     "bfloat16": 2.0**-8,
 }
 TF32_UNIT = 2.0**-11
-SUM_UNIT = 2.0**-24  # matrix units add up in float32 at least
 MARGIN = 4.0
 
 
-def matmul_bound(largest: float, inner: int, dtype: str, inputs: float = 0.0) -> float:
+def matmul_bound(largest: float, inner: int, dtype: str, inputs: float = 0.0, sums: str = "float32") -> float:
     """The largest error of a product over ``inner`` terms whose largest value is ``largest``.
 
     Rounding of the result, of the sums (which grow with the square root of their number), and of the inputs where the
     device rounds those inside (TF32).
     """
-    add = min(SUM_UNIT, UNITS[dtype]) if dtype == "float64" else SUM_UNIT
+    add = min(UNITS[sums], UNITS[dtype])
     return MARGIN * (UNITS[dtype] * largest + math.sqrt(inner) * add * largest + inputs)
 
 
@@ -83,14 +82,24 @@ def settings(torch: "Any") -> "Iterator[tuple[Any, str]]":
     yield cudnn, "benchmark"
 
 
+def state(torch: "Any") -> "list[tuple[Any, str, Any]]":
+    """The settings that this torch has, with their values; asked for one it has not, it may raise anything."""
+    found = []
+    for place, name in settings(torch):
+        try:
+            found.append((place, name, getattr(place, name)))
+        except Exception:
+            continue
+    return found
+
+
 @contextlib.contextmanager
 def flags(torch: "Any", tf32: bool = False) -> "Iterator[None]":
     """Compute float32 exactly (or with TF32) and accumulate in full, then as it was before.
 
     Set by the older switches alone: they set the newer ones too, and torch refuses to compute when the two disagree.
     """
-    cudnn, precision = torch.backends.cudnn, torch.get_float32_matmul_precision()
-    before = [(place, name, getattr(place, name)) for place, name in settings(torch) if hasattr(place, name)]
+    cudnn, precision, before = torch.backends.cudnn, torch.get_float32_matmul_precision(), state(torch)
     try:
         torch.set_float32_matmul_precision("high" if tf32 else "highest")
         cudnn.allow_tf32 = tf32

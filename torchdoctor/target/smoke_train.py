@@ -64,6 +64,7 @@ def descend(torch: "Any", x: "Any", labels: "Any", weights: "list[Any]") -> "Any
 
 def amp(job: "Job") -> "dict[str, Any]":
     """Mixed precision: half-precision results, a step taken, and a step left out when a gradient is infinite."""
+    job.need_folder()  # torch's optimizers import its compiler, which wants one
     torch, device = job.torch, job.device
     dtype = torch.bfloat16 if device.kind == "cpu" else torch.float16
     with torch.random.fork_rng(devices=[]):

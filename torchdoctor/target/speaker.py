@@ -17,6 +17,8 @@ def dumps(value: object) -> str:
         return "[%s]" % ",".join(map(dumps, value))
     if value is None or isinstance(value, bool):
         return "null" if value is None else "true" if value else "false"
+    if isinstance(value, float):
+        return repr(value) if value - value == 0 else "null"  # JSON knows no infinity
     return str(value) if isinstance(value, int) else quote(str(value))
 
 

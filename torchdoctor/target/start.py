@@ -44,8 +44,8 @@ def run(packed: str) -> None:
     import marshal
     import zlib
 
-    parts, nonce, wants = marshal.loads(zlib.decompress(binascii.a2b_base64(packed)))
+    parts, entry, nonce, request = marshal.loads(zlib.decompress(binascii.a2b_base64(packed)))
     sys.meta_path.insert(0, Parts(parts))
-    from torchdoctor.target.probe import main
-
-    main(nonce, PATH, wants)
+    name = "torchdoctor.target." + entry
+    __import__(name)
+    sys.modules[name].main(nonce, PATH, request)

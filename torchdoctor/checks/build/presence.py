@@ -20,6 +20,7 @@ from torchdoctor.checks.installed import (
     torch_cuda,
     torch_release,
 )
+from torchdoctor.checks.other_vendors import right_build
 from torchdoctor.checks.registry import check, seen
 from torchdoctor.facts import Facts, Gpu, NotKnownError, is_known, known, need, value_or
 from torchdoctor.findings import Evidence, Finding, Remedy, Row, Severity, Text
@@ -152,7 +153,7 @@ def torch_wrong_vendor(facts: Facts, tables: Tables) -> Iterator[Finding]:
             own=own,
         ),
         evidence=(seen(facts, "torch.build", build), *gpu_evidence(facts, foreign)),
-        remedies=(Remedy(Text("Install the build for this GPU's vendor"), installs=True),),
+        remedies=tuple(right_build(facts, tables, foreign)),
         severity=_wrong_vendor_severity(facts, tables, build),
     )
 
@@ -182,7 +183,7 @@ def torch_cpu_build(facts: Facts, tables: Tables) -> Iterator[Finding]:
     """The build has no GPU code and this host has a GPU."""
     if not _is_cpu_build(facts):
         return
-    required = (seen(facts, "request.require_gpu", "yes"),) if facts.request.require_gpu else ()
+    required = (seen(facts, "request.require_gpu", value=True, at="--require-gpu"),) if facts.request.require_gpu else ()
     gpus = required or _nvidia_evidence(facts, tables)
     if not gpus:
         return

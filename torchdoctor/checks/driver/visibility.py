@@ -148,7 +148,7 @@ def container_without_gpu(facts: Facts, tables: Tables) -> Iterator[Finding]:
 @check(
     "no-gpu",
     severity="info",
-    after=("build-step-no-gpu", "container-without-gpu", "driver-not-loaded", "wsl-driver", "torch-cpu-build"),
+    after=("build-step-no-gpu", "container-without-gpu", "driver-not-loaded", "wsl-driver"),
 )
 def no_gpu(facts: Facts, _tables: Tables) -> Iterator[Finding]:
     """No GPU that torch could use is on this host."""
@@ -162,15 +162,27 @@ def no_gpu(facts: Facts, _tables: Tables) -> Iterator[Finding]:
     masked_bus = value_or(facts.place.container, "") or value_or(facts.place.wsl, 0)
     yield Finding(
         summary=Text("no GPU that torch could use is on this host"),
-        why=Text(
-            "Nothing is broken by that: torch computes on the processor, and so does a CUDA build. Where there should "
-            "be a GPU, the command below shows or gives it."
+        why=_why_no_gpu(required=required),
+        evidence=(
+            seen(facts, "gpus", others or None),
+            *([seen(facts, "request.require_gpu", required, "--require-gpu")] if required else []),
         ),
-        evidence=(seen(facts, "gpus", others or None),),
         remedies=(show_gpu(facts),),
         fixable_by="admin" if required else "user",
         severity="error" if required else "info",
         confidence="likely" if masked_bus else "certain",
+    )
+
+
+def _why_no_gpu(*, required: bool) -> Text:
+    if required:
+        return Text(
+            "A GPU is required here, and neither another build nor a driver can stand in for one that is missing. "
+            "Where there should be a GPU, the command below shows or gives it."
+        )
+    return Text(
+        "Nothing is broken by that: torch computes on the processor, and so does a CUDA build. Where there should be "
+        "a GPU, the command below shows or gives it."
     )
 
 

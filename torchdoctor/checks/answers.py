@@ -1,0 +1,107 @@
+"""What the start of the devices and the smoke tests prove: numbers that CUDA answered, and libraries that failed.
+
+A number or a failed test counts for the check of its finding when that check's own facts say nothing: see run_checks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchdoctor.checks.registry import seen
+from torchdoctor.facts import Facts, Probe, Unknown, value_or
+from torchdoctor.findings import Evidence, Finding, Fixer, Remedy, Row, Severity, Text
+from torchdoctor.tables import Tables
+from torchdoctor.tables.cuda_errors import CudaError
+
+UNEXPLAINED = "smoke-test-failed"
+# A driver that nobody needs may be as old as it likes.
+_ONLY_WITH_A_GPU = frozenset({"driver-too-old"})
+
+
+def answered(facts: Facts, tables: Tables, id: str) -> Iterator[Finding]:  # noqa: A002 - an id is an id
+    """The finding of this id that CUDA's own answer or a failed smoke test proves."""
+    row = refusal(facts, tables)
+    if row is not None and row.finding == id and not (id in _ONLY_WITH_A_GPU and _has_no_gpu(facts)):
+        yield _refused(facts, row)
+        return
+    failed = [probe for probe in failed_probes(facts) if finding_of(probe, tables) == id]
+    if failed:
+        yield _failed(facts, failed, tables)
+
+
+def refusal(facts: Facts, tables: Tables) -> CudaError | None:
+    """The row of the number that CUDA answered when its devices were started, when they did not start."""
+    code = value_or(facts.trial.init_code, 0)
+    return tables.cuda_errors.find(code) if code and value_or(facts.trial.init, "") == "failed" else None
+
+
+def failed_probes(facts: Facts) -> tuple[Probe, ...]:
+    """The smoke tests that failed, other than the import and the start of the devices."""
+    probes = facts.trial.probes
+    if probes is None or isinstance(probes, Unknown):
+        return ()
+    return tuple(probe for probe in probes if probe.outcome == "failed" and probe.id not in {"import", "init"})
+
+
+def finding_of(probe: Probe, tables: Tables) -> str:
+    """The finding a failed smoke test proves: by CUDA's words, by the library it proves, else none of its own."""
+    row = tables.cuda_errors.in_text(probe.error or "")
+    if row is not None and row.finding:
+        return row.finding
+    return tables.smoke_findings.of(probe.id, probe.library) or UNEXPLAINED
+
+
+def _has_no_gpu(facts: Facts) -> bool:
+    return facts.gpus == () and not facts.request.require_gpu
+
+
+def _refused(facts: Facts, row: CudaError) -> Finding:
+    severity: Severity | None = "warning" if _has_no_gpu(facts) else None
+    return Finding(
+        summary=Text("CUDA does not start: error {code}, {text}", code=row.code, text=row.text),
+        why=Text("{cause}", cause=_sentence(row.cause)),
+        evidence=(seen(facts, "trial.init_code", row.code), *_words(facts)),
+        remedies=(Remedy(Text("{fix}", fix=_sentence(row.fix))),) if row.fix else (),
+        fixable_by=_fixer(facts),
+        severity=severity,
+        confidence="likely",
+        row=Row("cuda_errors", row.key, row.source),
+    )
+
+
+def _words(facts: Facts) -> tuple[Evidence, ...]:
+    error = value_or(facts.trial.init_error, "")
+    return (seen(facts, "trial.init_error", error.splitlines()[-1][:300]),) if error else ()
+
+
+def _fixer(facts: Facts) -> Fixer:
+    return "admin" if value_or(facts.place.container, "") else "user"
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}" + ("" if text.endswith(".") else ".")
+
+
+def _failed(facts: Facts, failed: list[Probe], tables: Tables) -> Finding:
+    first = failed[0]
+    row = tables.cuda_errors.in_text(first.error or "")
+    return Finding(
+        summary=Text("the smoke test {probe} failed on {device}", probe=first.id, device=first.device or "this host"),
+        why=Text(
+            "{library} computed nothing or something wrong there; {count} of the smoke tests that were run failed so.",
+            library=first.library or "The part it proves",
+            count=len(failed),
+        ),
+        evidence=tuple(
+            seen(facts, "trial.probes", f"{probe.id} on {probe.device}: {(probe.error or '')[:300]}", "smoke tests")
+            for probe in failed[:3]
+        ),
+        remedies=(
+            Remedy(
+                Text("Run it again alone, for the whole error"),
+                commands=(f"torchdoctor smoke --only {first.id} -v",),
+            ),
+        ),
+        confidence="certain" if row else "likely",
+        row=Row("cuda_errors", row.key, row.source) if row else None,
+    )

@@ -1,0 +1,80 @@
+"""Whether torch can be imported at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchdoctor.checks.registry import check, seen
+from torchdoctor.facts import Facts, is_known, known, need, value_or
+from torchdoctor.findings import Evidence, Finding, Remedy, Text
+from torchdoctor.tables import Tables
+
+_EARLIER = (
+    "python-wrong-arch",
+    "glibc-too-old",
+    "cpu-instructions-missing",
+    "duplicate-torch",
+    "jetson-wheel",
+    "known-bad-release",
+    "nvidia-packages-inconsistent",
+    "library-path-shadowing",
+    "mixed-package-sources",
+    "torch-missing",
+)
+
+
+@check("torch-import-fails", severity="error", after=_EARLIER)
+def torch_import_fails(facts: Facts, _tables: Tables) -> Iterator[Finding]:
+    """The import of torch fails: an error, a signal, or no end."""
+    if need(facts.trial.imported) or known(facts.torch.installed) is False:
+        return
+    signal, timed_out = value_or(facts.trial.signal, ""), value_or(facts.trial.timed_out, False)
+    yield Finding(
+        summary=_summary(facts, signal, timed_out=timed_out),
+        why=_why(facts, signal, timed_out=timed_out),
+        evidence=tuple(_evidence(facts)),
+        remedies=tuple(_remedies(signal, timed_out=timed_out)),
+        confidence="certain",
+    )
+
+
+def _summary(facts: Facts, signal: str, *, timed_out: bool) -> Text:
+    library = value_or(facts.trial.library, "")
+    if timed_out:
+        return Text("the import of torch does not end")
+    if signal:
+        return Text("the import of torch is ended by {signal}", signal=signal)
+    if library:
+        return Text("the import of torch fails at {library}", library=library)
+    return Text("the import of torch fails")
+
+
+def _why(facts: Facts, signal: str, *, timed_out: bool) -> Text:
+    if timed_out:
+        return Text("The import was given its deadline and ended by us; the stack it printed names the place.")
+    if signal == "SIGKILL":
+        return Text("The system killed the process, usually because its memory (or that of its cgroup) ran out.")
+    if signal:
+        return Text(
+            "A library crashed while it was loaded: files of two versions lie together, or the CPU lacks a set."
+        )
+    if value_or(facts.trial.library, ""):
+        return Text(
+            "The library is missing, of another version, or needs one that is; torch's other files are in order."
+        )
+    return Text("The exception is raised by torch's own files or by a package that they import.")
+
+
+def _evidence(facts: Facts) -> Iterator[Evidence]:
+    trial = facts.trial
+    yield seen(facts, "trial.stage", value_or(trial.stage, None) or "import")
+    for path, fact in (("signal", trial.signal), ("error", trial.error), ("library", trial.library)):
+        if is_known(fact) and fact:
+            yield seen(facts, f"trial.{path}", str(fact)[-300:])
+
+
+def _remedies(signal: str, *, timed_out: bool) -> Iterator[Remedy]:
+    if timed_out:
+        yield Remedy(Text("Give it longer where the disk is slow"), commands=("torchdoctor check --timeout 600",))
+    if signal != "SIGKILL":
+        yield Remedy(Text("Install torch anew, with what it needs, in one command"), installs=True)

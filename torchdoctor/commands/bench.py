@@ -1,0 +1,90 @@
+"""``torchdoctor bench``: the mini training benchmark alone, saved, and compared with an earlier run."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from torchdoctor.commands.common import (
+    add_live_options,
+    add_output_options,
+    add_writing_options,
+    deliver,
+    open_tables,
+    parse_formats,
+    put,
+)
+from torchdoctor.commands.here import record_here, writing_of
+from torchdoctor.errors import UsageError
+from torchdoctor.facts import Request
+from torchdoctor.pipeline import examine
+from torchdoctor.proof import NOTHING, Asked
+
+if TYPE_CHECKING:
+    from torchdoctor.benchmark_figures import BenchResult
+
+_LONGEST = 600
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("--seconds", type=_seconds, default=60.0, help="how long to measure (default: 60)")
+    parser.add_argument("--device", action="append", default=[], metavar="NAME", help="these devices, as cuda:0 or cpu")
+    parser.add_argument("--no-sweep", action="store_true", help="leave out the sweep over DataLoader workers")
+    parser.add_argument("--force", action="store_true", help="also on a GPU that another process is using")
+    parser.add_argument("--save", metavar="FILE", help="save the figures, for --baseline later")
+    parser.add_argument("--baseline", metavar="FILE", help="compare with the figures of an earlier run")
+    add_live_options(parser)
+    add_writing_options(parser)
+    add_output_options(parser)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 1 <= seconds <= _LONGEST:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds from 1 to {_LONGEST}")
+    return seconds
+
+
+def run(options: argparse.Namespace) -> int:
+    """Measure, judge, deliver."""
+    parse_formats(options.format)
+    tables = open_tables(options.tables)
+    baseline = _baseline(options.baseline) if options.baseline else None
+    devices = tuple(word.strip() for value in options.device for word in value.split(",") if word.strip())
+    request = {
+        "seconds": options.seconds,
+        "sweep": not options.no_sweep,
+        "devices": list(devices),
+        "force": options.force,
+        "profile": "bench",
+    }
+    recording = record_here(options, Asked(only=NOTHING, devices=devices, bench=request))
+    report = examine(recording, tables, Request(baseline=baseline), writing_of(options))
+    if options.save:
+        _save(report.facts.trial.bench, options.save)
+    return deliver(report, options)
+
+
+def _baseline(path: str) -> BenchResult:
+    from torchdoctor.benchmark import from_json
+
+    try:
+        return from_json(json.loads(Path(path).read_text(encoding="utf-8")))
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror or error}") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise UsageError(f"--baseline {path}: not figures saved by torchdoctor bench --save") from error
+
+
+def _save(events: object, path: str) -> None:
+    from torchdoctor.benchmark import as_json, summarise
+
+    if not isinstance(events, tuple):
+        raise UsageError(f"--save {path}: nothing was measured")
+    put(json.dumps(as_json(summarise(events)), indent=1) + "\n", path)

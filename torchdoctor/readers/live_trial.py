@@ -1,0 +1,141 @@
+"""What a trial told: the import of torch, the start of its devices, each smoke test, the benchmark, and its end."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import Any
+
+from torchdoctor.facts import Probe
+from torchdoctor.readers.statement import Said
+from torchdoctor.readers.torch_words import torch_said
+from torchdoctor.recording import Recording
+from torchdoctor.values import CudaVersion
+
+KEY = "trial"
+_IMPORT, _SMOKE = "import torch", "smoke tests"
+_LIBRARY = re.compile(r"\b((?:lib[\w.+-]+\.(?:so|dylib)|[\w.+-]+\.dll)[.\d]*)")
+_BENCH = "bench-"
+_PAIR = 2  # kind and fields
+
+
+class _Run:
+    """One child: its events by kind, and how it ended."""
+
+    def __init__(self, run: Mapping[str, Any]) -> None:
+        events = run.get("events")
+        listed = events if isinstance(events, list) else []
+        pairs = [item for item in listed if isinstance(item, list) and len(item) == _PAIR]
+        self.events = [(str(kind), fields) for kind, fields in pairs if isinstance(fields, dict)]
+        ended = run.get("ended")
+        self.ended: Mapping[str, Any] = ended if isinstance(ended, dict) else {}
+
+    def of(self, kind: str) -> list[Mapping[str, Any]]:
+        """The events of one kind."""
+        return [fields for name, fields in self.events if name == kind]
+
+    def last(self, kind: str) -> Mapping[str, Any]:
+        """The last event of one kind; empty when there was none."""
+        return next(iter(self.of(kind)[::-1]), {})
+
+
+def read(recording: Recording) -> Iterator[Said]:
+    """The first child imported torch and ran everything; the ones after it ran again what it could not reach."""
+    answer = recording.answers.get(KEY)
+    value = answer.value if answer else None
+    listed = value.get("runs") if isinstance(value, dict) else None
+    runs = [_Run(run) for run in listed if isinstance(run, dict)] if isinstance(listed, list) else []
+    if not runs:
+        return
+    first = runs[0]
+    yield from _how_it_ended(first)
+    yield from _import(first)
+    yield from _torch(first.last("imported"))
+    yield from _start(first.last("init"))
+    probes = tuple(probe for run in runs for probe in _probes(run))
+    yield Said("trial.probes", probes, _SMOKE)
+    bench = tuple({**fields, "kind": kind} for run in runs for kind, fields in run.events if kind.startswith(_BENCH))
+    yield Said("trial.bench", bench or None, "benchmark")
+
+
+def _how_it_ended(run: _Run) -> Iterator[Said]:
+    ended = run.ended
+    yield Said("trial.stage", str(ended["stage"]) if ended.get("stage") else None, _SMOKE)
+    yield Said("trial.signal", str(ended["signal"]) if ended.get("signal") else None, _SMOKE)
+    yield Said("trial.timed_out", ended.get("reason") == "timed out", _SMOKE)
+    yield Said("trial.interrupted", ended.get("reason") == "interrupted", _SMOKE)
+
+
+def _import(run: _Run) -> Iterator[Said]:
+    probe = next((fields for fields in run.of("probe") if fields.get("id") == "import"), {})
+    stage, reason = run.ended.get("stage"), run.ended.get("reason")
+    if probe.get("outcome") == "passed":
+        yield Said("trial.imported", True, _IMPORT)
+        yield Said("trial.import_seconds", _number(probe.get("seconds")), _IMPORT)
+        return
+    if reason == "interrupted" or (not probe and stage not in {"import", "start"}):
+        return
+    output = str(run.ended.get("output", ""))
+    error = str(probe.get("error") or "") or _last_line(output)
+    library = _LIBRARY.search(error) or (_LIBRARY.search(output) if not probe else None)
+    yield Said("trial.imported", False, _IMPORT)
+    yield Said("trial.error", error[:1000] or None, _IMPORT)
+    yield Said("trial.library", library[1] if library else None, _IMPORT)
+
+
+def _last_line(output: str) -> str:
+    return next((line.strip() for line in reversed(output.splitlines()) if line.strip()), "")
+
+
+def _torch(imported: Mapping[str, Any]) -> Iterator[Said]:
+    """What torch says of itself outranks what its files say."""
+    if not imported:
+        return
+    yield from torch_said(str(imported.get("version", "")), _IMPORT)
+    with suppress(ValueError):
+        yield Said("torch.cuda", CudaVersion.parse(str(imported.get("cuda"))), _IMPORT)
+    archs = imported.get("arch_list")
+    if isinstance(archs, list) and archs:
+        yield Said("torch.arch_list", tuple(map(str, archs)), _IMPORT)
+    if isinstance(imported.get("available"), bool) and imported.get("backend") != "cpu":
+        yield Said("torch.cuda_available", imported["available"], _IMPORT)
+
+
+def _start(init: Mapping[str, Any]) -> Iterator[Said]:
+    if not init:
+        return
+    code = init.get("code")
+    yield Said("trial.init", str(init.get("outcome")), _SMOKE)
+    yield Said("trial.init_code", code if isinstance(code, int) and code > 0 else None, _SMOKE)
+    yield Said("trial.init_error", str(init["error"])[:1000] if init.get("error") else None, _SMOKE)
+
+
+def _probes(run: _Run) -> Iterator[Probe]:
+    """The smoke tests in their order; the one in which the child ended is a failed one."""
+    for fields in run.of("probe"):
+        yield _probe(fields)
+    stage, ended = str(run.ended.get("stage") or ""), run.ended
+    if stage in {"", "start", "import"} or ended.get("reason") == "interrupted" or stage == "bench":
+        return
+    said = f"ended by {ended['signal']}" if ended.get("signal") else f"exit status {ended.get('status')}"
+    error = f"no answer in {ended.get('seconds')} s" if ended.get("reason") == "timed out" else said
+    yield Probe(id=stage, device=str(ended.get("device", "")), outcome="failed", error=error, values={"ended": True})
+
+
+def _probe(fields: Mapping[str, Any]) -> Probe:
+    values = fields.get("values")
+    return Probe(
+        id=str(fields.get("id", "")),
+        device=str(fields.get("device", "")),
+        library=str(fields.get("library") or ""),
+        outcome=str(fields.get("outcome", "skipped")),
+        seconds=_number(fields.get("seconds")) or 0.0,
+        error=str(fields["error"])[:1000] if fields.get("error") else None,
+        reason=str(fields["reason"])[:300] if fields.get("reason") else None,
+        values=values if isinstance(values, dict) else {},
+    )
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None

@@ -1,0 +1,165 @@
+"""Runs a script that may crash, hang or be killed in a child of the examined interpreter, and says how it went.
+
+Whatever becomes of the child is an answer: its events so far, the stage it was in, the signal, the stack it printed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import IO, Any, NamedTuple
+
+from torchdoctor import nvml
+from torchdoctor.starting import program, start
+from torchdoctor.which_python import PythonChoice
+
+IMPORT_SECONDS, OTHER_SECONDS = 120.0, 30.0
+_GRACE = 2.0  # for the stack that the child prints at its own deadline
+_TAIL = 6000  # characters of its other output that are kept
+
+Watch = Callable[[str, str], None]
+
+
+class Limits(NamedTuple):
+    """Seconds for the import and for any other stage."""
+
+    importing: float = IMPORT_SECONDS
+    other: float = OTHER_SECONDS
+
+    def of(self, stage: str) -> float:
+        """The limit of a stage."""
+        return self.importing if stage == "import" else self.other
+
+
+class _Ear:
+    """Two threads that read the child's outputs; events go into a queue, all else is kept as a tail."""
+
+    def __init__(self, child: subprocess.Popen[bytes], nonce: str) -> None:
+        self.events: queue.Queue[list[Any] | None] = queue.Queue()
+        self.tail = ""
+        self.open, self.close = f"{nonce}<".encode(), f">{nonce}".encode()
+        self.threads = [
+            threading.Thread(target=self._listen, args=(child.stdout,), daemon=True),
+            threading.Thread(target=self._keep, args=(child.stderr,), daemon=True),
+        ]
+        for thread in self.threads:
+            thread.start()
+
+    def _listen(self, stream: IO[bytes]) -> None:
+        with suppress(ValueError, OSError):
+            for line in stream:
+                text = line.rstrip(b"\n")
+                if text.startswith(self.open) and text.endswith(self.close):
+                    self.events.put(json.loads(text[len(self.open) : -len(self.close)]))
+                else:
+                    self._add(line)
+        self.events.put(None)
+
+    def _keep(self, stream: IO[bytes]) -> None:
+        with suppress(ValueError, OSError):
+            while chunk := os.read(stream.fileno(), 65536):
+                self._add(chunk)
+
+    def _add(self, data: bytes) -> None:
+        self.tail = (self.tail + data.decode("utf-8", "replace").replace("\0", ""))[-_TAIL:]
+
+
+def run(
+    python: PythonChoice, module: str, parts: Sequence[str], request: Mapping[str, Any], limits: Limits, watch: Watch
+) -> dict[str, Any]:
+    """Run one trial to its end, its deadline or Ctrl-C; ``watch`` hears of every stage (id, device).
+
+    Returns ``{"events": [[kind, fields], ...], "ended": {...}}``; see ``_ended``.
+    """
+    nonce = os.urandom(16).hex()
+    child = start(python)
+    ear = _Ear(child, nonce)
+    events: list[list[Any]] = []
+    begun, reason = time.monotonic(), ""
+    asked = {**request, "module": module, "limits": {"import": limits.importing, "other": limits.other}}
+    try:
+        text = program((*parts, "speaker", "stage"), "stage", nonce, asked, own=False)
+        _hand_over(child, text)
+        reason = _follow(ear, events, limits, watch)
+    except KeyboardInterrupt:
+        reason = "interrupted"
+    finally:
+        alive = _finish(child, ear)
+    return {"events": events, "ended": _ended(child, ear, events, reason, time.monotonic() - begun, alive=alive)}
+
+
+def _hand_over(child: subprocess.Popen[bytes], text: str) -> None:
+    def write() -> None:
+        with suppress(OSError, ValueError):
+            if child.stdin:
+                child.stdin.write(text.encode("ascii"))
+                child.stdin.close()
+
+    threading.Thread(target=write, daemon=True).start()
+
+
+def _follow(ear: _Ear, events: list[list[Any]], limits: Limits, watch: Watch) -> str:
+    """Take events until the child ends; each stage has a deadline of its own. Returns why it stopped short, if so."""
+    deadline = time.monotonic() + limits.importing + _GRACE
+    while True:
+        try:
+            event = ear.events.get(timeout=max(0.0, deadline - time.monotonic()))
+        except queue.Empty:
+            return "timed out"
+        if event is None or event[0] == "end":
+            return ""
+        events.append(event)
+        if event[0] == "stage":
+            deadline = time.monotonic() + limits.of(event[1]["id"]) + _GRACE
+            watch(str(event[1]["id"]), str(event[1].get("device", "")))
+
+
+def _finish(child: subprocess.Popen[bytes], ear: _Ear) -> bool:
+    """Let it leave, then end it with all it started; returns whether it is still there (a wait inside the kernel)."""
+    for ending in (None, signal.SIGTERM, getattr(signal, "SIGKILL", signal.SIGTERM)):
+        if ending is not None and child.returncode is None:
+            with suppress(OSError):
+                os.killpg(child.pid, ending) if hasattr(os, "killpg") else child.kill()
+        with suppress(subprocess.TimeoutExpired):
+            child.wait(1.0)
+            break
+    alive = child.returncode is None
+    nvml.end(child)
+    for thread in ear.threads:
+        thread.join(0.5)
+    return alive
+
+
+def _ended(
+    child: subprocess.Popen[bytes], ear: _Ear, events: list[list[Any]], reason: str, seconds: float, *, alive: bool
+) -> dict[str, Any]:
+    """How it ended: exit status, signal, why we ended it, the last stage, and the tail of its other output."""
+    stage: Mapping[str, Any] = next((fields for kind, fields in reversed(events) if kind == "stage"), {})
+    is_done = any(kind == "done" for kind, _ in events)
+    status = child.returncode
+    return {
+        "status": status,
+        "signal": "" if reason or is_done else _signal(status),
+        "reason": reason,
+        "stage": "" if is_done else str(stage.get("id", "start")),
+        "device": str(stage.get("device", "")),
+        "seconds": round(seconds, 3),
+        "unkillable": alive,
+        "output": ear.tail,
+    }
+
+
+def _signal(status: int | None) -> str:
+    """The name of the signal behind an exit status; starters such as docker and ssh add it to 128."""
+    number = -status if status is not None and status < 0 else (status or 0) - 128
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return ""
