@@ -14,11 +14,12 @@ import pytest
 from conftest import DATA
 
 from torchdoctor.facts import Unknown
-from torchdoctor.live import LiveError, record
+from torchdoctor.live import record
 from torchdoctor.readers import live_nvidia
 from torchdoctor.readers.assemble import assemble
 from torchdoctor.readers.live import ALL_WANTS
 from torchdoctor.recording import Recording, Want
+from torchdoctor.starting import LiveError
 from torchdoctor.tables import Tables
 from torchdoctor.which_python import PythonChoice, choose, command_of, is_local, with_input
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from torchdoctor.facts import Facts, Gpu, Unknown
 from torchdoctor.readers.assemble import assemble
+from torchdoctor.readers.env_names import NAMES
 from torchdoctor.readers.live import ALL_WANTS, read_live
-from torchdoctor.readers.live_env import NAMES
 from torchdoctor.recording import Answer, PastedText, Recording, Want
 from torchdoctor.records import fields
 from torchdoctor.tables import Tables

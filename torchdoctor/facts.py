@@ -286,7 +286,10 @@ class Trial:
     init_code: int | None | Unknown = Unknown("number that CUDA answered")
     init_error: str | None | Unknown = Unknown("error of starting the devices")
     probes: tuple[Probe, ...] | None | Unknown = Unknown("result of the smoke tests")
-    bench: tuple[Mapping[str, object], ...] | None | Unknown = Unknown("result of the benchmark")  # events of target/bench.py
+    repro: Mapping[str, object] | None | Unknown = Unknown("judgement of reproducibility")
+    bench: tuple[Mapping[str, object], ...] | None | Unknown = Unknown(
+        "result of the benchmark"
+    )  # events of target/bench.py
 
 
 @record(frozen=True, slots=True)

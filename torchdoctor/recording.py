@@ -92,7 +92,7 @@ class Recording:
             {
                 "schema": SCHEMA,
                 "answers": {key: _plain(answer) for key, answer in sorted(self.answers.items())},
-                "texts": [{"name": text.name, "text": text.text} for text in self.texts],
+                "texts": [_plain_text(text) for text in self.texts],
             },
             indent=1,
             ensure_ascii=False,

@@ -29,7 +29,8 @@ def _run_one(item: Check, facts: Facts, tables: Tables) -> tuple[list[Finding], 
     skipped = ""
     try:
         for drafts in (item.rule(facts, tables), answered(facts, tables, item.id)):
-            skipped = skipped or _collect(drafts, item, found)
+            missing = _collect(drafts, item, found)
+            skipped = skipped or missing
             if found:
                 break
     except Exception as error:  # noqa: BLE001 - a crash of ours is an outcome, never silent, and stops no other check

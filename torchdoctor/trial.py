@@ -20,7 +20,9 @@ from torchdoctor import nvml
 from torchdoctor.starting import program, start
 from torchdoctor.which_python import PythonChoice
 
-IMPORT_SECONDS, OTHER_SECONDS = 120.0, 30.0
+IMPORT_SECONDS, COMPILE_SECONDS, OTHER_SECONDS = 120.0, 120.0, 30.0
+# torch.compile calls a compiler; MIOpen may search a minute for its first convolution; a benchmark has its own clock.
+_COMPILING = ("compile", "triton", "runtime-compile", "export", "onnx", "conv", "lstm", "train", "amp", "bench")
 _GRACE = 2.0  # for the stack that the child prints at its own deadline
 _TAIL = 6000  # characters of its other output that are kept
 
@@ -28,14 +30,21 @@ Watch = Callable[[str, str], None]
 
 
 class Limits(NamedTuple):
-    """Seconds for the import and for any other stage."""
+    """Seconds for the import, for stages that compile or search for kernels, and for any other stage."""
 
     importing: float = IMPORT_SECONDS
+    compiling: float = COMPILE_SECONDS
     other: float = OTHER_SECONDS
 
     def of(self, stage: str) -> float:
         """The limit of a stage."""
-        return self.importing if stage == "import" else self.other
+        limits = self.by_stage()
+        return limits.get(stage, limits.get(stage.partition("-")[0], self.other))
+
+    def by_stage(self) -> dict[str, float]:
+        """The limits as the child is told them."""
+        slow = dict.fromkeys(_COMPILING, self.compiling)
+        return {"import": self.importing, **slow, "other": self.other}
 
 
 class _Ear:
@@ -83,7 +92,7 @@ def run(
     ear = _Ear(child, nonce)
     events: list[list[Any]] = []
     begun, reason = time.monotonic(), ""
-    asked = {**request, "module": module, "limits": {"import": limits.importing, "other": limits.other}}
+    asked = {**request, "module": module, "limits": limits.by_stage()}
     try:
         text = program((*parts, "speaker", "stage"), "stage", nonce, asked, own=False)
         _hand_over(child, text)

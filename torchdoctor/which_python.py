@@ -52,7 +52,15 @@ class Own(NamedTuple):
         """This very process."""
         main = getattr(sys.modules.get("__main__"), "__spec__", None)
         as_module = main is not None and main.name.split(".")[0] == "torchdoctor"
-        return cls(sys.executable or "python", sys.prefix, as_module, str(Path.cwd()))
+        return cls(sys.executable or "python", sys.prefix, as_module, _current_folder())
+
+
+def _current_folder() -> str:
+    """The current folder; empty where it was removed."""
+    try:
+        return str(Path.cwd())
+    except OSError:
+        return ""
 
 
 def choose_python(option: str | None) -> PythonChoice:

@@ -25,7 +25,9 @@ TOPICS: tuple[str, ...] = (
     "toolkit.compile",
     "runtime.libraries",
     "runtime.peers",
+    "runtime.rocm",
     "runtime.speed",
+    "runtime.repro",
 )
 
 

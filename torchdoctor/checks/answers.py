@@ -14,15 +14,22 @@ from torchdoctor.tables import Tables
 from torchdoctor.tables.cuda_errors import CudaError
 
 UNEXPLAINED = "smoke-test-failed"
-# A driver that nobody needs may be as old as it likes.
-_ONLY_WITH_A_GPU = frozenset({"driver-too-old"})
+_START = "gpu-init-failed"
+_ILLEGAL = ("cpu-instructions-missing", "SIGILL")
 
 
 def answered(facts: Facts, tables: Tables, id: str) -> Iterator[Finding]:  # noqa: A002 - an id is an id
     """The finding of this id that CUDA's own answer or a failed smoke test proves."""
+    if (id, value_or(facts.trial.signal, "")) == _ILLEGAL:
+        yield _illegal_instruction(facts)
+        return
     row = refusal(facts, tables)
-    if row is not None and row.finding == id and not (id in _ONLY_WITH_A_GPU and _has_no_gpu(facts)):
+    if row is not None and row.finding == id and _matters(facts, id):
         yield _refused(facts, row)
+        return
+    start = _broken_start(facts) if id == _START else None
+    if start:
+        yield _never_started(facts, start)
         return
     failed = [probe for probe in failed_probes(facts) if finding_of(probe, tables) == id]
     if failed:
@@ -31,8 +38,11 @@ def answered(facts: Facts, tables: Tables, id: str) -> Iterator[Finding]:  # noq
 
 def refusal(facts: Facts, tables: Tables) -> CudaError | None:
     """The row of the number that CUDA answered when its devices were started, when they did not start."""
-    code = value_or(facts.trial.init_code, 0)
-    return tables.cuda_errors.find(code) if code and value_or(facts.trial.init, "") == "failed" else None
+    code, outcome = value_or(facts.trial.init_code, 0), value_or(facts.trial.init, "")
+    row = tables.cuda_errors.find(code) if code else None
+    if row is None or outcome == "failed":
+        return row
+    return row if outcome == "no-device" and row.finding == "gpu-hidden" else None
 
 
 def failed_probes(facts: Facts) -> tuple[Probe, ...]:
@@ -49,6 +59,45 @@ def finding_of(probe: Probe, tables: Tables) -> str:
     if row is not None and row.finding:
         return row.finding
     return tables.smoke_findings.of(probe.id, probe.library) or UNEXPLAINED
+
+
+def _matters(facts: Facts, id: str) -> bool:  # noqa: A002 - an id is an id
+    """A driver that no GPU needs may be as old as it likes; a GPU is hidden only where there is one."""
+    if id == "gpu-hidden":
+        return bool(value_or(facts.gpus, ())) or facts.request.require_gpu
+    return id != "driver-too-old" or not _has_no_gpu(facts)
+
+
+def _broken_start(facts: Facts) -> Probe | None:
+    """The start of the devices, when the child crashed or hung in it."""
+    probes = value_or(facts.trial.probes, ())
+    return next((probe for probe in probes if probe.id == "init" and probe.values.get("ended")), None)
+
+
+def _never_started(facts: Facts, start: Probe) -> Finding:
+    return Finding(
+        summary=Text("starting the GPU in torch is {how}", how=start.error or "cut short"),
+        why=Text("torch is imported; the driver's library crashes or never answers when its devices are asked for."),
+        evidence=(seen(facts, "trial.stage", "init"), seen(facts, "trial.probes", start.error, "smoke tests")),
+        remedies=(
+            Remedy(Text("See what the driver says of it"), commands=("nvidia-smi", "dmesg | grep -iE 'nvrm|xid'")),
+        ),
+        fixable_by="admin",
+        confidence="likely",
+    )
+
+
+def _illegal_instruction(facts: Facts) -> Finding:
+    return Finding(
+        summary=Text("the import of torch is ended by an illegal instruction"),
+        why=Text("A library of this build uses an instruction that the processor does not have."),
+        evidence=(
+            seen(facts, "trial.signal", value_or(facts.trial.signal, "")),
+            seen(facts, "cpu.model", value_or(facts.cpu.model, "unknown")),
+        ),
+        remedies=(Remedy(Text("Use a machine with AVX2, or a build made for this processor")),),
+        fixable_by="provider",
+    )
 
 
 def _has_no_gpu(facts: Facts) -> bool:

@@ -68,6 +68,20 @@ def is_jetson(facts: Facts, tables: Tables) -> bool:
     return driver is not None and is_arm and tables.jetpacks.by_driver(str(driver)) is not None
 
 
+def looks_like_wsl(facts: Facts, tables: Tables) -> bool:
+    """Whether anything shows WSL where nobody says so: the kernel, /dev/dxg, Windows' libcuda, a Windows number."""
+    if "microsoft" in value_or(facts.os.kernel, "").lower() or "/wsl/" in value_or(facts.driver.libcuda, ""):
+        return True
+    if "/dev/dxg" in value_or(facts.driver.device_nodes, ()):
+        return True
+    driver = value_or(facts.driver.version, None)
+    return (
+        driver is not None
+        and tables.driver_branches.of(driver, "linux") is None
+        and tables.driver_branches.of(driver, "windows") is not None
+    )
+
+
 def owns_driver(facts: Facts, tables: Tables) -> bool:
     """Whether a desktop or server driver could be installed here: no container, WSL, Jetson or Mac."""
     elsewhere = (

@@ -82,10 +82,10 @@ def ask_scheduler(scheduler: str) -> Remedy:
     )
 
 
-def give_container_gpu(kind: str) -> Remedy:
-    """How a container of this kind is started with its GPUs."""
+def give_container_gpu(kind: str, otherwise: Text | None = None) -> Remedy:
+    """How a container of this kind is started with its GPUs, in other words where it is not known to be one."""
     text, command = _GIVE_CONTAINER.get(kind, _DOCKER)
-    return Remedy(text, (command,))
+    return Remedy(otherwise or text, (command,))
 
 
 def configure_runtime(kind: str) -> Iterator[Remedy]:

@@ -37,7 +37,7 @@ def _proof(asked: Asked, timeout: float | None) -> Callable[[PythonChoice], Answ
     from torchdoctor.proof import prove
     from torchdoctor.trial import Limits
 
-    limits = Limits(timeout, timeout) if timeout else Limits()
+    limits = Limits(timeout, timeout, timeout) if timeout else Limits()
 
     def proof(python: PythonChoice) -> Answer:
         with Progress() as progress:

@@ -17,6 +17,7 @@ PATHS = frozenset(f"{group}.{field.name}" for group in _GROUPS for field in fiel
 
 # nvidia-smi answered, so an empty list of GPUs means that there is none for it to list.
 _ANSWERED = {"ok", "no-devices", "no-supported-gpus", "not-found"}
+_BUS = "/sys/"
 _JOINED = "driver.kernel_log"
 _SEEN_ANYWHERE = "torch.installed"  # one place without torch does not undo another that shows it
 
@@ -30,10 +31,16 @@ def assemble(statements: Iterable[Said], request: Request | None = None) -> Fact
         said.setdefault(item.path, []).append(item)
     chosen = {path: _choose(path, items) for path, items in said.items() if path not in _LISTS}
     sources = {path: item.source for path, item in chosen.items()}
-    sources.update({path: said[path][0].source for path in _LISTS if path in said})
+    sources.update({path: _source(said[path]) for path in _LISTS if path in said})
     groups = {group: _filled(group, chosen) for group in _GROUPS}
     facts = Facts(**groups, **_lists(said), request=request or Request(), sources=sources)
     return replace(facts, gpus=_gpus(facts, said.get("gpus", [])))
+
+
+def _source(items: list[Said]) -> str:
+    """Where a list was read first; of lists that are all empty, the bus's own counts most."""
+    bus = (item.source for item in items if item.source.startswith(_BUS))
+    return next(bus, items[0].source) if all(item.value == () for item in items) else items[0].source
 
 
 def _choose(path: str, items: list[Said]) -> Said:
@@ -75,7 +82,7 @@ def _gpus(facts: Facts, said: list[Said]) -> tuple[Gpu, ...] | Unknown:
     """All views merged. An empty PCI bus of a live host is certain, whatever nvidia-smi answers."""
     smi = facts.driver.smi
     silent = isinstance(smi, str) and smi not in _ANSWERED
-    bus_is_empty = any(item.value == () and item.source.startswith("/sys/") for item in said)
+    bus_is_empty = any(item.value == () and item.source.startswith(_BUS) for item in said)
     return merge_views(
         [item.value for item in said if isinstance(item.value, tuple)],
         driver_absent=facts.driver.version is None,

@@ -55,6 +55,8 @@ def read(recording: Recording) -> Iterator[Said]:
     yield from _start(first.last("init"))
     probes = tuple(probe for run in runs for probe in _probes(run))
     yield Said("trial.probes", probes, _SMOKE)
+    if first.last("repro"):
+        yield Said("trial.repro", dict(first.last("repro")), _SMOKE)
     bench = tuple({**fields, "kind": kind} for run in runs for kind, fields in run.events if kind.startswith(_BENCH))
     yield Said("trial.bench", bench or None, "benchmark")
 
@@ -85,7 +87,12 @@ def _import(run: _Run) -> Iterator[Said]:
 
 
 def _last_line(output: str) -> str:
-    return next((line.strip() for line in reversed(output.splitlines()) if line.strip()), "")
+    """The last line; of the stacks that faulthandler prints, the place where the current thread was."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    begin = next((at for at, line in enumerate(lines) if line.endswith("(most recent call first):")), len(lines))
+    places = [line for line in lines[begin:] if line.startswith("File ") and "<frozen" not in line]
+    own = [line for line in places if "torch" in line.rpartition(",")[0]]
+    return next(iter(own or places or lines[::-1]), "")
 
 
 def _torch(imported: Mapping[str, Any]) -> Iterator[Said]:
@@ -116,7 +123,7 @@ def _probes(run: _Run) -> Iterator[Probe]:
     for fields in run.of("probe"):
         yield _probe(fields)
     stage, ended = str(run.ended.get("stage") or ""), run.ended
-    if stage in {"", "start", "import"} or ended.get("reason") == "interrupted" or stage == "bench":
+    if stage in {"", "start", "import"} or ended.get("reason") == "interrupted":
         return
     said = f"ended by {ended['signal']}" if ended.get("signal") else f"exit status {ended.get('status')}"
     error = f"no answer in {ended.get('seconds')} s" if ended.get("reason") == "timed out" else said

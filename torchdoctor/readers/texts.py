@@ -9,11 +9,9 @@ import re
 from pathlib import Path
 from typing import BinaryIO
 
+from torchdoctor.readers.bounded import Bounded, read_rest, read_start
 from torchdoctor.recording import PastedText
 
-MEGABYTE = 1024 * 1024
-WHOLE = 8 * MEGABYTE  # up to here a text is kept whole
-HALF = 4 * MEGABYTE  # beyond, this much of its head and of its tail
 _SAMPLE = 64 * 1024
 
 _SIGNATURES = {
@@ -33,7 +31,8 @@ _ESCAPES = re.compile(
     r"|\x1b[ -/]*[0-~]"  # everything shorter
 )
 _CONTROL = bytes(code for code in (*range(32), 127) if chr(code) not in "\t\n")
-_INVISIBLE = re.compile(r"[\x80-\x9f\u200b\u200e\u200f\u2060\ufeff]+")
+# Controls of the second set, zero-width characters, and what turns the direction of writing on a terminal.
+_INVISIBLE = re.compile(r"[\x80-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u206f\ufeff]+")
 _BLANKS = ("\xa0", "\u202f", "\u2007")
 
 
@@ -67,41 +66,31 @@ def _load_file(path: Path, name: str) -> PastedText:
 
 
 def _load_stream(stream: BinaryIO, name: str) -> PastedText:
-    head, tail, left_out = _bounded(stream)
-    if not head:
+    start = read_start(stream)
+    if not start:
         raise BadInputError(f"{name} is empty")
-    encoding = _encoding(head, name)
-    text = _decode(head, encoding)
-    if left_out:
-        text = f"{_drop_last_line(text)}\n[{left_out} bytes left out here]\n{_drop_first_line(_decode(tail, encoding))}"
-    text = clean(text)
-    if not text.strip():
+    encoding = _encoding(start, name)
+    bounded = read_rest(stream, start, encoding)
+    text = clean(_decode(bounded.head, encoding))
+    pasted = _joined(name, text, bounded, encoding) if bounded.omitted else PastedText(name, text)
+    if not pasted.text.strip():
         raise BadInputError(f"{name} is empty: it holds only blank lines")
-    return PastedText(name, text)
+    return pasted
 
 
-def _bounded(stream: BinaryIO) -> tuple[bytes, bytes, int]:
-    """Return the text, or its head and tail and how many bytes between them were dropped."""
-    start = _read(stream, WHOLE)
-    following = _read(stream, HALF)
-    if not following:
-        return start, b"", 0
-    tail, total = start[HALF:] + following, len(start) + len(following)
-    while chunk := stream.read(MEGABYTE):
-        total += len(chunk)
-        tail = (tail + chunk)[-HALF - 2 * MEGABYTE :]
-    tail = tail[-HALF - (total - HALF) % 2 :]  # an even offset, for 16-bit encodings
-    left_out = total - HALF - len(tail)
-    return (start[:HALF], tail, left_out) if left_out else (start[:HALF] + tail, b"", 0)
-
-
-def _read(stream: BinaryIO, size: int) -> bytes:
-    """Read up to ``size`` bytes: a pipe hands them over in pieces."""
-    pieces, wanted = [], size
-    while wanted > 0 and (piece := stream.read(min(wanted, MEGABYTE))):
-        pieces.append(piece)
-        wanted -= len(piece)
-    return b"".join(pieces)
+def _joined(name: str, head: str, bounded: Bounded, encoding: str) -> PastedText:
+    """Head and tail, each cut at a line border, with one line between them that says what is missing."""
+    kept = head.rpartition("\n")[0]
+    kept_lines = kept.count("\n") + 1 if kept else 0
+    _, _, tail = clean(_decode(bounded.tail, encoding)).partition("\n")
+    note = f"[{bounded.omitted} bytes left out here]"
+    return PastedText(
+        name,
+        f"{kept}\n{note}\n{tail}" if kept else f"{note}\n{tail}",
+        omitted=bounded.omitted,
+        omitted_after=kept_lines,
+        omitted_lines=bounded.line_ends + 1 - kept_lines,
+    )
 
 
 def _encoding(head: bytes, name: str) -> str:
@@ -138,14 +127,6 @@ def _narrow_encoding(head: bytes) -> str:
 
 def _decode(data: bytes, encoding: str) -> str:
     return data.decode(encoding, "replace")
-
-
-def _drop_last_line(text: str) -> str:
-    return text.rpartition("\n")[0]
-
-
-def _drop_first_line(text: str) -> str:
-    return text.partition("\n")[2]
 
 
 def clean(text: str) -> str:

@@ -15,7 +15,8 @@ class Companion(TableRow):
     """One release of a companion. An empty ``torch_max`` is an open end; equal ends are an exact pin.
 
     ``listed_for`` are the torch versions this release was published for. ``any_patch`` extends the row to later patch
-    releases of the same minor. ``built_cuda`` names the CUDA versions of its wheels where it is not pinned to a torch.
+    releases of the same minor. ``built_cuda`` names the CUDA versions of its wheels where it is not pinned to a torch,
+    ``cuda_only_on`` the systems for which its only wheel is one of those; elsewhere that wheel holds code for the CPU.
     """
 
     name: str = cell(filled)
@@ -27,6 +28,7 @@ class Companion(TableRow):
     pythons_excluded: tuple[Version, ...] = cell(listed(Version.parse))
     cuda_rule: str = cell(one_of("", "major", "exact"))
     built_cuda: tuple[CudaVersion, ...] = cell(listed(CudaVersion.parse))
+    cuda_only_on: tuple[str, ...] = cell(listed(one_of("linux", "windows", "macos")))
     labelled: str = cell(one_of("yes", "no", "unknown"))
     confidence: str = cell(one_of("read", "inferred"))
     notes: str = cell(str)
@@ -51,9 +53,20 @@ class Companion(TableRow):
         """Whether wheels exist for this Python; an excluded 3.11 means every 3.11.x."""
         return not any(python.parts[: len(gap.parts)] == gap.parts for gap in self.pythons_excluded)
 
-    def accepts_cuda(self, cuda: CudaVersion | None) -> bool:
-        """Whether one of its wheels loads beside a torch of this CUDA version; None (no CUDA) decides nothing."""
-        if not self.built_cuda or cuda is None:
+    def accepts_cuda(self, cuda: CudaVersion | None, *, os: str = "", backend: str = "") -> bool:
+        """Whether one of its wheels loads beside a torch of this CUDA version.
+
+        ``os`` and ``backend`` (cuda, cpu, xpu, rocm) are of that torch; empty where they are unknown. A wheel for CUDA
+        needs the CUDA libraries of torch itself, which no other build has.
+        """
+        if cuda is None:
+            return backend in {"", "cuda"} or os not in self.cuda_only_on
+        is_for_cpu = bool(self.cuda_only_on) and os not in {"", *self.cuda_only_on}
+        return is_for_cpu or self.has_code_for(cuda)
+
+    def has_code_for(self, cuda: CudaVersion) -> bool:
+        """Whether one of its wheels was built for this CUDA version, or for one that serves it."""
+        if not self.built_cuda:
             return True
         if self.cuda_rule == "exact":
             return cuda in self.built_cuda
@@ -98,12 +111,21 @@ class Companions:
             return None
         return next((row for row in self._by_name.get(name, ()) if row.is_release(wanted)), None)
 
-    def best(self, name: str, torch: Version, cuda: CudaVersion | None = None) -> Companion | None:
+    def best(
+        self, name: str, torch: Version, cuda: CudaVersion | None = None, *, os: str = "", backend: str = ""
+    ) -> Companion | None:
         """Return the release published for this torch, else the newest that fits it; None when there is none.
 
-        ``cuda`` is the torch build's CUDA version: releases none of whose wheels load beside it are passed over.
+        ``cuda``, ``os`` and ``backend`` are of the torch build: releases none of whose wheels load beside it are passed
+        over; what is not given excludes nothing.
         """
-        fitting = [row for row in self._by_name.get(name, ()) if row.fits(torch) and row.accepts_cuda(cuda)]
+        fitting = [
+            row
+            for row in self._by_name.get(name, ())
+            if row.fits(torch) and row.accepts_cuda(cuda, os=os, backend=backend)
+        ]
+        if cuda is not None:
+            fitting = [row for row in fitting if row.has_code_for(cuda)] or fitting
         published = [row for row in fitting if torch in row.listed_for]
         return next(iter(published or fitting), None)
 

@@ -18,11 +18,19 @@ class Absent(Exception):
     """Looked, and it is not there."""
 
 
+def here() -> str:
+    """The current folder, or the root where it was removed."""
+    try:
+        return os.getcwd()
+    except OSError:
+        return os.sep
+
+
 def expand(path: str) -> "list[str]":
     """The paths meant by ``$NAME/x``, ``~/x``, ``@prefix/x``, ``@path/x`` (each entry of sys.path), ``@cgroup/x``."""
     head, _, rest = path.partition("/")
     if head == "@path":
-        return unique(os.path.join(entry or os.getcwd(), rest) for entry in PATH)
+        return unique(os.path.join(entry or here(), rest) for entry in PATH)
     if head == "@cgroup":
         return [folder + "/" + rest for folder in cgroups()]
     if head == "@prefix":

@@ -42,6 +42,7 @@ def everything(tell: "Tell", request: "dict[str, Any]", folder: "str | None") ->
     flags = repro_flags(torch, request)
     devices, kept = smoke_init.start(tell, torch, facts, request.get("devices") or [])
     jobs = [Job(torch, device, devices, request.get("level") or "quick", folder) for device in kept]
+    tell("plan", {"probes": planned(jobs, request.get("only") or [], kept)})
     with threads(torch, 1):
         for job in jobs:
             run_device(tell, job, request.get("only") or [], kept)
@@ -53,6 +54,7 @@ def everything(tell: "Tell", request: "dict[str, Any]", folder: "str | None") ->
     if request.get("bench") is not None:
         from torchdoctor.target import bench
 
+        tell("stage", {"id": "bench", "device": kept[0].name if kept else "cpu"})
         bench.main(tell, request["bench"])
 
 
@@ -63,6 +65,16 @@ def repro_flags(torch: "Any", request: "dict[str, Any]") -> "dict[str, Any] | No
     from torchdoctor.target import smoke_repro
 
     return smoke_repro.flags(torch)
+
+
+def planned(jobs: "list[Job]", only: "list[str]", kept: "list[Device]") -> "list[list[str]]":
+    """What is to be run, so that after a crash it is known what was cut off."""
+    return [
+        [probe.id, job.device.name]
+        for job in jobs
+        for probe in PROBES
+        if wanted(probe, job.level, only) and runs_on(probe, job.device, kept)
+    ]
 
 
 def run_device(tell: "Tell", job: "Job", only: "list[str]", kept: "list[Device]") -> None:

@@ -19,7 +19,8 @@ def main(nonce: str, path: "list[str]", request: "dict[str, Any]") -> None:
 
     def tell(kind: str, fields: "dict[str, Any]") -> None:
         if kind == "stage":
-            faulthandler.dump_traceback_later(limits.get(fields["id"], limits["other"]))
+            family = fields["id"].split("-")[0]
+            faulthandler.dump_traceback_later(limits.get(fields["id"], limits.get(family, limits["other"])))
         speaker.say(kind, fields)
         speaker.flush()
 

@@ -3,7 +3,7 @@
 import os
 import sys
 
-from torchdoctor.target.paths import FILE, PATH, SMALL, listed, read, unique, walk
+from torchdoctor.target.paths import FILE, PATH, SMALL, here, listed, read, unique, walk
 
 MYPY = False
 if MYPY:
@@ -13,7 +13,7 @@ if MYPY:
 def want_distributions(args: "tuple[str, ...]", keep: "tuple[str, ...]") -> "list[dict[str, Any]]":
     """Every distribution in the order of the path, so that duplicates are seen; then conda's own packages."""
     found = []
-    for entry in unique(entry or os.getcwd() for entry in PATH):
+    for entry in unique(entry or here() for entry in PATH):
         names = [name for name in listed(entry) if name.endswith((".dist-info", ".egg-info")) and name[0] != "~"]
         found += [distribution(entry, name, args) for name in sorted(names)]
     return [item for item in found if item["version"]] + conda_packages()

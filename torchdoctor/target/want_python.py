@@ -3,7 +3,7 @@
 import os
 import sys
 
-from torchdoctor.target.paths import PATH, SMALL, read, walk
+from torchdoctor.target.paths import PATH, SMALL, here, read, walk
 
 MYPY = False
 if MYPY:
@@ -52,7 +52,7 @@ def folders() -> "dict[str, Any]":
         "conda_base": os.path.exists(os.path.join(sys.prefix, "condabin")),
         "venv": settings(os.path.join(sys.prefix, "pyvenv.cfg")),
         "pip": any(os.path.exists(os.path.join(entry, "pip", "__init__.py")) for entry in packages),
-        "cwd": os.getcwd(),
+        "cwd": here(),
     }
 
 

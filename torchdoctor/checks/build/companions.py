@@ -116,9 +116,10 @@ def _other_build(facts: Facts, tables: Tables, package: Package, row: Companion 
     cuda = torch_cuda(facts)
     if row is None or named is not None:
         return None
-    if not row.accepts_cuda(cuda):
+    if not row.accepts_cuda(cuda, os=value_or(facts.os.name, ""), backend=build.backend):
         wants = " or ".join(str(built) for built in row.built_cuda)
-        return _Misfit(package, f"a torch for CUDA {wants}", row=Row("torch_companions", row.key, row.source))
+        sure: Confidence = "certain" if cuda else "likely"  # an index may hold a wheel of that name for the CPU
+        return _Misfit(package, f"a torch for CUDA {wants}", sure, row=Row("torch_companions", row.key, row.source))
     from_pypi = _pypi_build(facts, tables, row)
     if from_pypi is not None and _differ(from_pypi, build, rule):
         return _Misfit(
@@ -189,8 +190,12 @@ def _holds(torch: Version, operator: str, bound: Version) -> bool:
 
 def _remedies(facts: Facts, tables: Tables, torch: Version, misfits: Sequence[_Misfit]) -> tuple[Remedy, ...]:
     together = Remedy(Text("Install torch and its companions together, in one command from one index"), installs=True)
+    build, os_name = value_or(facts.torch.build, None), value_or(facts.os.name, "")
     fitting = {
-        misfit.package.name: tables.companions.best(misfit.package.name, torch, torch_cuda(facts)) for misfit in misfits
+        misfit.package.name: tables.companions.best(
+            misfit.package.name, torch, torch_cuda(facts), os=os_name, backend=build.backend if build else ""
+        )
+        for misfit in misfits
     }
     pins = [f"{name}=={row.version}" for name, row in fitting.items() if row]
     url = _index_url(facts, tables, torch)

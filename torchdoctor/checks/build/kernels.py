@@ -23,15 +23,16 @@ from torchdoctor.checks.installed import (
     torch_was_imported,
 )
 from torchdoctor.checks.registry import check, seen
-from torchdoctor.facts import Facts, Gpu, NotKnownError, Package, known, need, value_or
+from torchdoctor.facts import Facts, Gpu, NotKnownError, Package, is_known, known, need, value_or
 from torchdoctor.findings import Confidence, Evidence, Finding, Remedy, Row, Severity, Text
-from torchdoctor.records import record
+from torchdoctor.records import record, replace
 from torchdoctor.tables import Tables
 from torchdoctor.tables.known_bad_releases import BadRelease
 from torchdoctor.tables.torch_builds import TorchBuild
 from torchdoctor.values import CudaVersion, GpuArch
 
 _SURE = {"measured", "read"}
+_CODE_PREFIXES = ("sm_", "compute_")
 
 
 @record(frozen=True, slots=True)
@@ -41,6 +42,7 @@ class _Code:
     native: tuple[GpuArch, ...]
     ptx: tuple[GpuArch, ...]
     cuda: CudaVersion | None
+    words: str
     evidence: Evidence
     sure: bool
     row: Row | None = None
@@ -49,7 +51,7 @@ class _Code:
 @check("torch-arch-missing", severity="error", after=("jetson-wheel",))
 def torch_arch_missing(facts: Facts, tables: Tables) -> Iterator[Finding]:
     """The build has no code for this GPU's compute capability."""
-    if need(facts.torch.build).backend != "cuda":
+    if not _is_for_cuda(facts):
         return
     gpus = _with_capability(nvidia_gpus(facts))
     if not gpus:
@@ -61,12 +63,12 @@ def torch_arch_missing(facts: Facts, tables: Tables) -> Iterator[Finding]:
         return
     doubtful = all(_only_by_tegra_rule(codes[0], gpu, facts, tables) for gpu in missing)
     yield Finding(
-        summary=Text("torch {build} has no code for {gpu}", build=need(facts.torch.build), gpu=gpu_names(missing)),
+        summary=Text("torch {build} has no code for {gpu}", build=_named(facts), gpu=gpu_names(missing)),
         why=Text(
             "A GPU runs code of its own major version and an equal or lower minor one: {gpus}; this build has {code}. "
             "torch.cuda.is_available() does not look at this, and neither the driver nor the CUDA toolkit can add it.",
             gpus=", ".join(dict.fromkeys(str(gpu.compute_capability) for gpu in missing)),
-            code=codes[0].evidence.value,
+            code=codes[0].words,
         ),
         evidence=(codes[0].evidence, *gpu_evidence(facts, missing, "compute_capability")),
         remedies=_remedies(facts, tables, missing, served),
@@ -74,6 +76,20 @@ def torch_arch_missing(facts: Facts, tables: Tables) -> Iterator[Finding]:
         confidence=_confidence(codes, doubtful=doubtful),
         row=codes[0].row,
     )
+
+
+def _is_for_cuda(facts: Facts) -> bool:
+    """Whether the build is one for CUDA; where its name is unknown, torch's own list of architectures tells."""
+    own = value_or(facts.torch.arch_list, ())
+    if own and not is_known(facts.torch.build):
+        return any(name.startswith(_CODE_PREFIXES) for name in own)
+    return need(facts.torch.build).backend == "cuda"
+
+
+def _named(facts: Facts) -> str:
+    """The build's name, else the version, else nothing."""
+    build = value_or(facts.torch.build, None)
+    return str(build) if build else value_or(facts.torch.full, "") or value_or(facts.torch.version, "") or "itself"
 
 
 def _with_capability(gpus: Sequence[Gpu]) -> list[Gpu]:
@@ -91,14 +107,17 @@ def _codes(facts: Facts, tables: Tables) -> list[_Code]:
         return [_code_of_list(facts, own)]
     rows = official_rows(facts, tables)
     if any(not row.code for row in rows):
-        raise NotKnownError("architectures of the torch build")
-    return [_code_of_row(facts, row) for row in rows] or [_ceiling(facts, tables)]
+        raise NotKnownError("architecture list of the torch build")
+    codes = [_code_of_row(facts, row) for row in rows]
+    name = f"{rows[0].torch}+{rows[0].build}" if rows else ""
+    return _any_of(facts, codes, name) if len(codes) > 1 else codes or [_ceiling(facts, tables)]
 
 
 def _code_of_list(facts: Facts, own: Sequence[str]) -> _Code:
     native = tuple(_parsed(arch for arch in own if arch.startswith("sm_")))
     ptx = tuple(_parsed(arch for arch in own if arch.startswith("compute_")))
-    return _Code(native, ptx, torch_cuda(facts), seen(facts, "torch.arch_list", " ".join(own)), sure=True)
+    words = " ".join(own)
+    return _Code(native, ptx, torch_cuda(facts), words, seen(facts, "torch.arch_list", words), sure=True)
 
 
 def _parsed(names: Iterable[str]) -> Iterator[GpuArch]:
@@ -116,10 +135,20 @@ def _code_of_row(facts: Facts, row: TorchBuild) -> _Code:
         row.code,
         row.ptx,
         row.cuda,
+        listed,
         evidence,
         sure=exact and row.code_confidence in _SURE,
         row=Row("torch_builds", row.key, row.code_source or row.source),
     )
+
+
+def _any_of(facts: Facts, codes: Sequence[_Code], name: str) -> list[_Code]:
+    """Several wheels can be the installed one, since system or machine is unknown: what holds, holds for all of them."""
+    native = sorted({arch for code in codes for arch in code.native})
+    ptx = sorted({arch for code in codes for arch in code.ptx})
+    listed = " ".join([*map(str, native), *(f"{arch}+PTX" for arch in ptx)])
+    evidence = seen(facts, "torch.arch_list", listed, f"torch_builds: all {len(codes)} wheels of {name}")
+    return [replace(code, words=f"{listed} at most", evidence=evidence, row=None) for code in codes]
 
 
 def _ceiling(facts: Facts, tables: Tables) -> _Code:
@@ -127,10 +156,11 @@ def _ceiling(facts: Facts, tables: Tables) -> _Code:
     cuda = torch_cuda(facts)
     toolkit = tables.toolkits.of(cuda) if cuda else None
     if cuda is None or toolkit is None:
-        raise NotKnownError("architectures of the torch build")
-    evidence = seen(facts, "torch.cuda", f"{cuda} (compiles for {toolkit.arch_min} to {toolkit.arch_max})")
+        raise NotKnownError("architecture list of the torch build")
+    words = f"code for {toolkit.arch_min} to {toolkit.arch_max} at most, which is what CUDA {cuda} compiles for"
     row = Row("cuda_toolkits", toolkit.key, toolkit.source)
-    return _Code(toolkit.archs, toolkit.archs if is_foreign(facts) else (), cuda, evidence, sure=False, row=row)
+    ptx = toolkit.archs if is_foreign(facts) else ()
+    return _Code(toolkit.archs, ptx, cuda, words, seen(facts, "torch.cuda", cuda), sure=False, row=row)
 
 
 def _serves(code: _Code, gpu: Gpu, facts: Facts, tables: Tables) -> bool:
@@ -138,8 +168,11 @@ def _serves(code: _Code, gpu: Gpu, facts: Facts, tables: Tables) -> bool:
     driver = driver_cuda(facts, tables) if code.ptx else None
     if tables.coverage.serves(code.native, code.ptx, device, code.cuda, driver):
         return True
-    if driver is None and any(arch <= device for arch in code.ptx):
-        raise NotKnownError("CUDA version of the driver")
+    if any(arch <= device for arch in code.ptx):
+        if driver is None:
+            raise NotKnownError("CUDA version of the driver")
+        if code.cuda is None:
+            raise NotKnownError("CUDA version of the torch build")
     return False
 
 

@@ -28,6 +28,8 @@ from torchdoctor.tables import Tables
 from torchdoctor.values import Build
 
 _VENDOR = {"cuda": "nvidia", "rocm": "amd", "xpu": "intel"}
+_BACKENDS = {"cuda": "CUDA", "rocm": "ROCm", "xpu": "XPU"}
+_VENDORS = {"nvidia": "NVIDIA", "amd": "AMD", "intel": "Intel"}
 # Market names that are never those of a GPU inside a processor.
 _DISCRETE = ("radeon rx", "radeon pro", "radeon ai pro", "instinct", "firepro", " arc")
 
@@ -148,9 +150,9 @@ def torch_wrong_vendor(facts: Facts, tables: Tables) -> Iterator[Finding]:
     yield Finding(
         summary=Text("torch {build} cannot use {gpu}", build=build, gpu=gpu_names(foreign)),
         why=Text(
-            "A {backend} build holds code for {own} GPUs only; no driver makes it run on another vendor's.",
-            backend=build.backend,
-            own=own,
+            "A build for {backend} holds code for {own} GPUs only; no driver makes it run on another vendor's.",
+            backend=_BACKENDS[build.backend],
+            own=_VENDORS[own],
         ),
         evidence=(seen(facts, "torch.build", build), *gpu_evidence(facts, foreign)),
         remedies=tuple(right_build(facts, tables, foreign)),
@@ -183,7 +185,9 @@ def torch_cpu_build(facts: Facts, tables: Tables) -> Iterator[Finding]:
     """The build has no GPU code and this host has a GPU."""
     if not _is_cpu_build(facts):
         return
-    required = (seen(facts, "request.require_gpu", value=True, at="--require-gpu"),) if facts.request.require_gpu else ()
+    required = (
+        (seen(facts, "request.require_gpu", value=True, at="--require-gpu"),) if facts.request.require_gpu else ()
+    )
     gpus = required or _nvidia_evidence(facts, tables)
     if not gpus:
         return

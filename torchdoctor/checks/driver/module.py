@@ -27,17 +27,26 @@ from torchdoctor.checks.drivers import (
     torch_sees_gpu,
 )
 from torchdoctor.checks.installed import has_a_build
-from torchdoctor.checks.places import is_confined
+from torchdoctor.checks.places import give_container_gpu, is_confined
 from torchdoctor.checks.registry import check, seen
 from torchdoctor.facts import Facts, Gpu, is_known, known, need, value_or
 from torchdoctor.findings import Evidence, Finding, Remedy, Row, Severity, Text
 from torchdoctor.tables import Tables
 from torchdoctor.tables.driver_branches import DriverBranch
+from torchdoctor.values import DriverVersion
+
+# What nvidia-smi answers when the module is loaded and none of its GPUs could be started.
+_NO_GPU_STARTED = frozenset({"no-devices", "no-supported-gpus"})
+_BUS = "/sys/"
+_IF_INSIDE = Text("If this is a container, start it with the host's GPUs")
 
 
 @check("driver-missing", severity="error", after=("container-without-gpu", "sandbox-hides-gpu"))
 def driver_missing(facts: Facts, tables: Tables) -> Iterator[Finding]:
     """An NVIDIA GPU is on the bus and no NVIDIA driver is installed."""
+    if not is_known(facts.gpus) and value_or(facts.driver.smi, "") == "no-nvml":
+        yield from _without_nvml(facts, tables)
+        return
     gpus = nvidia_gpus(facts)
     if not _is_undriven(facts, tables, gpus) or installed_sign(facts):
         return
@@ -126,7 +135,11 @@ def gpu_init_failed(facts: Facts, tables: Tables) -> Iterator[Finding]:
         return
     gpus = nvidia_gpus(facts) if is_known(facts.gpus) else ()
     failed = [gpu for gpu in gpus if gpu.driver_sees is False and value_or(gpu.kernel_driver, "") == "nvidia"]
-    none_at_all = value_or(facts.driver.smi, "") == "no-devices"
+    smi = value_or(facts.driver.smi, "")
+    none_at_all = smi in _NO_GPU_STARTED and not _is_empty_bus(facts)
+    if not failed and smi == "no-supported-gpus" and none_at_all:
+        yield _unsupported(facts, gpus)
+        return
     if not failed and not none_at_all:
         known(facts.driver.smi)
         return
@@ -183,6 +196,63 @@ def uvm_not_loaded(facts: Facts, tables: Tables) -> Iterator[Finding]:
         severity=severity(facts),
         confidence="likely",
     )
+
+
+def _without_nvml(facts: Facts, tables: Tables) -> Iterator[Finding]:
+    """Say that nvidia-smi stands alone where nothing tells of GPUs: a driver in part, or a container without GPUs."""
+    if torch_sees_gpu(facts) or not owns_driver(facts, tables) or isinstance(facts.driver.version, DriverVersion):
+        return
+    maybe_inside = not is_known(facts.place.container)
+    again = Remedy(
+        Text("On the host itself install the driver again, all of its packages of one version"), risk="changes-system"
+    )
+    yield Finding(
+        summary=Text("nvidia-smi is there without the driver's library, NVML"),
+        why=_why_no_nvml(maybe_inside=maybe_inside),
+        evidence=(seen(facts, "driver.smi", facts.driver.smi),),
+        remedies=(give_container_gpu("docker", _IF_INSIDE), again) if maybe_inside else (again,),
+        fixable_by="admin",
+        severity=severity(facts),
+        confidence="possible" if maybe_inside else "likely",
+    )
+
+
+def _why_no_nvml(*, maybe_inside: bool) -> Text:
+    if maybe_inside:
+        return Text(
+            "nvidia-smi needs the library libnvidia-ml of the driver and does not find it. In a container that means "
+            "that it was started without GPUs, since the runtime brings the library; on a host, that the driver's "
+            "packages are incomplete. What was pasted does not tell which."
+        )
+    return Text(
+        "nvidia-smi needs the library libnvidia-ml of the driver and does not find it: the driver's packages are "
+        "incomplete, or left from a driver that was removed."
+    )
+
+
+def _unsupported(facts: Facts, gpus: Sequence[Gpu]) -> Finding:
+    """Say that the module runs and drives no GPU: it supports none, another driver holds it, or none is there."""
+    return Finding(
+        summary=Text("the driver is loaded and no GPU is bound to it"),
+        why=Text(
+            "nvidia-smi finds no GPU that this driver supports: the branch does not know the GPU or has dropped it, "
+            "another driver holds it (vfio-pci for a virtual machine, nouveau), or there is no NVIDIA GPU in this "
+            "machine. torch and its build have no part in it."
+        ),
+        evidence=(seen(facts, "driver.smi", facts.driver.smi), *gpus_seen(facts, gpus)),
+        remedies=(
+            Remedy(Text("See which NVIDIA GPUs are on the bus and which driver holds them"), ("lspci -nnk -d 10de:",)),
+            show_kernel_log(),
+        ),
+        fixable_by="provider" if value_or(facts.place.virtual_machine, "") else "admin",
+        severity=severity(facts),
+        confidence="likely" if gpus else "possible",
+    )
+
+
+def _is_empty_bus(facts: Facts) -> bool:
+    """Whether the bus itself was read and holds no NVIDIA GPU: then none is missing."""
+    return facts.gpus == () and facts.source("gpus").startswith(_BUS)
 
 
 def _is_undriven(facts: Facts, tables: Tables, gpus: Sequence[Gpu]) -> bool:

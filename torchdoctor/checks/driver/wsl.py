@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchdoctor.checks.drivers import gpus_seen, nvidia_gpus, severity, torch_sees_gpu
+from torchdoctor.checks.drivers import gpus_seen, looks_like_wsl, nvidia_gpus, severity, torch_sees_gpu
 from torchdoctor.checks.gpu_masks import visible_count
 from torchdoctor.checks.registry import check, seen
 from torchdoctor.facts import Facts, is_known, known, need, value_or
@@ -24,7 +24,7 @@ def wsl_driver(facts: Facts, tables: Tables) -> Iterator[Finding]:
     if torch_sees_gpu(facts):
         return
     if not is_known(facts.place.wsl) and smi == "blocked":
-        yield _blocked(facts, "likely")
+        yield _blocked(facts, "likely") if looks_like_wsl(facts, tables) else _blocked_somewhere(facts)
         return
     if need(facts.place.wsl) != WITH_GPU:
         return
@@ -33,7 +33,7 @@ def wsl_driver(facts: Facts, tables: Tables) -> Iterator[Finding]:
         yield _linux_files(facts, shadow, severity(facts), "likely")
     elif smi == "blocked":
         yield _blocked(facts, "certain")
-    elif smi == "no-driver":
+    elif smi in {"no-driver", "no-nvml"}:
         yield _linux_files(facts, seen(facts, "driver.smi", smi), severity(facts), "likely")
     elif value_or(facts.driver.linux_driver_in_wsl, False):
         yield _linux_files(facts, seen(facts, "driver.linux_driver_in_wsl", value=True), "warning", "possible")
@@ -110,6 +110,31 @@ def _linux_files(facts: Facts, sign: Evidence, how_bad: Severity | None, confide
         ),
         severity=how_bad,
         confidence=confidence,
+    )
+
+
+def _blocked_somewhere(facts: Facts) -> Finding:
+    """Say what blocks the GPU where nothing tells whether this is WSL."""
+    return Finding(
+        summary=Text("the operating system blocks access to the GPU"),
+        why=Text(
+            "nvidia-smi answers so in two places, and nothing here tells which: inside WSL, when the Windows driver is "
+            "too old or not running or Linux driver packages stand in front of its files; and on Linux in a container, "
+            "service or job whose device rules (control group) leave the GPU out."
+        ),
+        evidence=(seen(facts, "driver.smi", facts.driver.smi),),
+        remedies=(
+            Remedy(Text("See whether this is WSL: its kernel names microsoft"), ("uname -r",)),
+            Remedy(
+                Text("In WSL update it, and see that Windows itself has a working driver"),
+                ("wsl.exe --update", "wsl.exe --shutdown", "nvidia-smi.exe"),
+                risk="changes-system",
+            ),
+            Remedy(Text("In a container, service or job ask for the GPU anew when it is started")),
+        ),
+        fixable_by="admin",
+        severity=severity(facts),
+        confidence="likely",
     )
 
 

@@ -67,7 +67,7 @@ def _of_known_target(facts: Facts) -> list[Gpu]:
 
 def _target(facts: Facts, gpu: Gpu) -> GfxId:
     """The target whose code the runtime loads: the GPU's own, or the one that the override passes it off as."""
-    parts = value_or(facts.env.get(_DISGUISE), "").strip().split(".") if _DISGUISE in facts.env.values else []
+    parts = value_or(facts.env.get(_DISGUISE), "").strip().split(".")
     if len(parts) == _PARTS and all(part.isdecimal() for part in parts):
         major, minor, stepping = map(int, parts)
         with suppress(ValueError):
@@ -143,4 +143,6 @@ def _remedies(facts: Facts, tables: Tables, missing: Sequence[Gpu], *, served: b
         return (for_amd(facts, tables, missing),)
     mine = [gpu for gpu in need(facts.gpus) if gpu.vendor == "amd"]
     visible = ",".join(str(index) for index, gpu in enumerate(mine) if gpu not in missing)
-    return (Remedy(Text("Hide {gpu} from the program", gpu=_named(missing)), (f"export HIP_VISIBLE_DEVICES={visible}",)),)
+    return (
+        Remedy(Text("Hide {gpu} from the program", gpu=_named(missing)), (f"export HIP_VISIBLE_DEVICES={visible}",)),
+    )

@@ -143,11 +143,7 @@ def compile_stack_missing(facts: Facts, _tables: Tables) -> Iterator[Finding]:
     windows = need(facts.os.name) == "windows"
     triton = "triton-windows" if windows else "triton"
     installed = facts.packages.find(triton)
-    missing = [
-        *([triton] if installed is None else []),
-        *([] if _has_compiler(facts, windows=windows) else ["a C compiler"]),
-        *(["the Python headers"] if facts.tools.python_headers is False else []),
-    ]
+    missing = dict(_missing_parts(facts, triton, windows=windows))
     if not missing:
         known(installed)
         return
@@ -157,9 +153,7 @@ def compile_stack_missing(facts: Facts, _tables: Tables) -> Iterator[Finding]:
             "Triton makes the GPU code of torch.compile and a small C stub with the host's compiler. "
             "Eager mode needs none of it."
         ),
-        evidence=tuple(
-            seen(facts, f"packages.{triton}" if name == triton else "tools", f"no {name}") for name in missing
-        ),
+        evidence=tuple(item for evidence in missing.values() for item in evidence),
         remedies=(
             Remedy(Text("Stay in eager mode, or add what is missing: {missing}", missing=" and ".join(missing))),
             *(
@@ -171,7 +165,12 @@ def compile_stack_missing(facts: Facts, _tables: Tables) -> Iterator[Finding]:
     )
 
 
-def _has_compiler(facts: Facts, *, windows: bool) -> bool:
-    """Whether a compiler is there or may be: only one that was looked for and not found is missing."""
-    tools = facts.tools
-    return tools.msvc is not None if windows else tools.gcc is not None or tools.clang is not None
+def _missing_parts(facts: Facts, triton: str, *, windows: bool) -> Iterator[tuple[str, tuple[Evidence, ...]]]:
+    """Name what was looked for and not found, with what shows it."""
+    if facts.packages.find(triton) is None:
+        yield triton, (seen(facts, f"packages.{triton}", None),)
+    compilers = ("msvc",) if windows else ("gcc", "clang")
+    if all(getattr(facts.tools, name) is None for name in compilers):
+        yield "a C compiler", tuple(seen(facts, f"tools.{name}", None) for name in compilers)
+    if facts.tools.python_headers is False:
+        yield "the Python headers", (seen(facts, "tools.python_headers", value=False),)
