@@ -36,16 +36,16 @@ def training(batch: int) -> Iterator[None]:
     )
     criterion = nn.CrossEntropyLoss()
     optimizer = torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.9)
-    pixels = torch.randn(batch, 1, 28, 28)
-    labels = torch.randint(0, 10, (batch,))
+    batches = [(torch.randn(batch, 1, 28, 28), torch.randint(0, 10, (batch,))) for _ in range(2)]
 
     net.train()
     while True:
-        optimizer.zero_grad()
-        loss = criterion(net(pixels), labels)
-        loss.backward()
-        optimizer.step()
-        yield
+        for pixels, labels in batches:
+            optimizer.zero_grad()
+            loss = criterion(net(pixels), labels)
+            loss.backward()
+            optimizer.step()
+            yield
 
 
 def timed(steps: Iterator[None], seconds: float) -> list[float]:

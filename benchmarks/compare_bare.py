@@ -4,10 +4,12 @@ usage: python benchmarks/compare_bare.py --torch-python PATH [--pairs 20] [--sec
                                          [--together] [--cpu-time]
 
 ``--torch-python`` is an interpreter that holds a torch. Run this with one in which torchdoctor can be imported. Prints
-each pair, then the median of the ratio (ours over bare, images per second) with its confidence interval. On a host that
-does other work too: ``--threads 1``, because threads that wait for each other crawl there, and ``--together``, which
-runs all pairs in turns of one process rather than each in two new ones; ``--cpu-time`` then counts the time on the
-processor alone, which is the sum over threads.
+each pair, then the median of the ratio (ours over bare, images per second) with its confidence interval.
+
+A pair is two new processes, one after the other: the bare loop, and the benchmark as ``check`` runs it. On a host that
+does other work too they meet different hosts. ``--together`` takes both into one process and times a step of the one
+and a step of the other in turn, the benchmark's by its own stopwatch; ``--threads 1`` helps too, because threads that
+wait for each other crawl there; ``--cpu-time`` counts the time on the processor alone, summed over threads.
 """
 
 from __future__ import annotations
@@ -49,15 +51,22 @@ bench.main(tell, {"profile": "check", "devices": ["cpu"], "seconds": seconds / b
 TOGETHER = """
 device = bench_devices.Device(bare_loop.torch, "cpu")
 bare, steps = bare_loop.training(batch), bench_net.Training(device).resident(batch)
+watch = bench_timing.Stopwatch(device, steps)
 def time_bare():
-    return statistics.median(bare_loop.timed(bare, seconds))
+    start = bare_loop.time.perf_counter()
+    next(bare)
+    return bare_loop.time.perf_counter() - start
 def time_ours():
-    return statistics.median(bench_timing.measure(device, steps, seconds)["samples"])
-next(bare), steps(1)
+    return watch.block(1)
+time_bare(), time_ours()
 for number in range(pairs):
     turns = [time_bare, time_ours] if number % 2 else [time_ours, time_bare]
-    took = {turn: turn() for turn in turns}
-    print(json.dumps([took[time_bare], took[time_ours]]), flush=True)
+    took = {turn: [] for turn in turns}
+    until = bare_loop.time.monotonic() + 2 * seconds
+    while bare_loop.time.monotonic() < until:
+        for turn in turns:
+            took[turn].append(turn())
+    print(json.dumps([statistics.median(took[turn]) for turn in (time_bare, time_ours)]), flush=True)
 """
 
 

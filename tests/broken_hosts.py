@@ -120,6 +120,7 @@ class Host:
         jsonschema.validate(report, SCHEMA)
         answer = Answer(done.returncode, report, done.stderr, seconds)
         assert answer.crashed == []
+        assert list((self.folder / "temp").iterdir()) == []  # nothing of ours is left behind, even by a crash
         return answer
 
 

@@ -188,3 +188,15 @@ def test_two_equal_gpus_stay_two() -> None:
     assert len(listed((twin, twin))) == 2
     assert len(listed((twin, twin), (twin,))) == 2
     assert len(listed((twin, twin), (twin, twin))) == 2
+
+
+@pytest.mark.parametrize(
+    ("views", "source"),
+    [
+        ([((), "nvidia-smi"), ((), "/sys/bus/pci")], "/sys/bus/pci"),
+        ([((), "nvidia-smi")], "nvidia-smi"),
+        ([((Gpu(vendor="nvidia", name="A"),), "nvidia-smi"), ((), "/sys/bus/pci")], "nvidia-smi"),
+    ],
+)
+def test_an_empty_bus_counts_most_among_empty_lists(views: list[tuple[object, str]], source: str) -> None:
+    assert assemble([Said("gpus", value, at) for value, at in views]).source("gpus") == source

@@ -34,6 +34,7 @@ USAGE_ERRORS = [
     (["install-cmd", *LINUX, "--index-base", "ftp://x; rm -rf"], "ftp://x"),
     (["install-cmd", "--batch", "no-such.jsonl"], "no-such.jsonl"),
     (["install-cmd", "--batch", "-", "--driver", "580"], "--batch"),
+    (["install-cmd", "--batch", "-", "--format", "json"], "--format"),
     (["explain", "no-such-finding"], "no-such-finding"),
 ]
 
@@ -63,6 +64,8 @@ BAD_FILES = [
     ("empty.txt", b"", "empty"),
     ("binary.bin", bytes(range(256)) * 40, "binary"),
     ("nul.txt", b"\0" * 4096, "binary"),
+    ("report.json", b'{"schema": "torchdoctor.report/1", "status": "ok"}', "check --record"),
+    ("recording.json", b'{"schema": "torchdoctor.recording/9", "answers": {}}', "upgrade torchdoctor"),
 ]
 
 
@@ -119,6 +122,25 @@ def test_explain_stands_on_stderr(torchdoctor: Run) -> None:
     assert "why: " in done.stderr
     assert "not torch 2.15.0 cu132: needs driver 580" in done.stderr
     assert "with driver 580 or newer" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--torch", "2.11.0", "--backend", "cpu", "--with", "torchaudio"], "torchaudio==2.11.0"),
+        (["--torch", "2.5.1", "--backend", "cpu", "--with", "torchvision"], "torchvision==0.20.1"),
+    ],
+)
+def test_a_companion_fits_the_build(torchdoctor: Run, arguments: list[str], expected: str) -> None:
+    done = torchdoctor("install-cmd", *LINUX, "--driver", "none", "--gpu", "none", *arguments)
+    assert (done.returncode, expected in done.stdout) == (0, True)
+
+
+def test_a_companion_without_a_wheel_for_the_python_is_no_answer(torchdoctor: Run) -> None:
+    host = [*LINUX, "--python-version", "3.13", "--driver", "none", "--gpu", "none"]
+    done = torchdoctor("install-cmd", *host, "--torch", "2.5.1", "--with", "torchvision")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "no torchvision exists for torch 2.5.1" in done.stderr
 
 
 def test_companions_move_together(torchdoctor: Run) -> None:

@@ -55,6 +55,7 @@ def test_people_and_hosts(identity: Identity, text: str, expected: str) -> None:
         ),
         ("HF_TOKEN=hf_abcdefghijklmnopqrstuv", "HF_TOKEN=<secret>"),
         ("export WANDB_API_KEY: 0123456789abcdef", "export WANDB_API_KEY: <secret>"),
+        ("docker login -p nvapi-abcdefghijklmnopqrstuvwx", "docker login -p <secret>"),
         ("password = opensesame", "password = <secret>"),
         ("Authorization: Bearer abcdef.123456", "Authorization: Bearer <secret>"),
         ("key AKIAIOSFODNN7EXAMPLE here", "key <secret> here"),

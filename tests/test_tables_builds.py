@@ -185,6 +185,55 @@ def test_the_companion_for_a_torch(
 
 
 @pytest.mark.parametrize(
+    ("torch", "cuda", "os", "backend", "vision", "audio"),
+    [
+        ("2.14.1", None, "", "", "0.29.1", "2.11.1"),
+        ("2.14.1", None, "linux", "cpu", "0.29.1", "2.11.0"),
+        ("2.14.1", None, "linux", "rocm", "0.29.1", "2.11.0"),
+        ("2.15.0", None, "linux", "cpu", "0.29.1", "2.11.0"),
+        ("2.15.0", None, "linux", "xpu", "0.29.1", "2.11.0"),
+        ("2.15.0", None, "windows", "cpu", "0.29.2", "2.11.1"),
+        ("2.15.0", None, "macos", "mps", "0.29.2", "2.11.1"),
+        ("2.15.0", "13.2", "linux", "cuda", "0.29.2", "2.11.1"),
+        # beside a build for CUDA, one with code for it goes first
+        ("2.14.1", "12.6", "windows", "cuda", "0.29.1", "2.11.0"),
+        ("2.9.1", None, "linux", "cpu", "0.24.1", "2.9.1"),
+    ],
+)
+def test_the_companion_for_a_build(
+    tables: Tables, torch: str, cuda: str | None, os: str, backend: str, vision: str, audio: str
+) -> None:
+    version, spoken = Version.parse(torch), CudaVersion.parse(cuda) if cuda else None
+    names = ("torchvision", "torchaudio")
+    found = [tables.companions.best(name, version, spoken, os=os, backend=backend) for name in names]
+    assert [str(row.version) if row else None for row in found] == [vision, audio]
+
+
+@pytest.mark.parametrize(
+    ("cuda", "os", "backend", "loads"),
+    [
+        ("13.0", "linux", "cuda", True),
+        ("12.6", "linux", "cuda", False),
+        ("12.6", "", "cuda", False),
+        ("12.6", "windows", "cuda", True),
+        (None, "linux", "cpu", False),
+        (None, "linux", "xpu", False),
+        (None, "linux", "rocm", False),
+        (None, "windows", "cpu", True),
+        (None, "macos", "mps", True),
+        (None, "", "cpu", True),
+        (None, "linux", "", True),
+    ],
+)
+def test_beside_which_torch_a_cuda_wheel_loads(
+    tables: Tables, cuda: str | None, os: str, backend: str, loads: bool
+) -> None:
+    row = tables.companions.find("torchaudio", "2.11.1")
+    assert row is not None
+    assert row.accepts_cuda(CudaVersion.parse(cuda) if cuda else None, os=os, backend=backend) is loads
+
+
+@pytest.mark.parametrize(
     ("name", "version", "torch", "fits"),
     [
         ("torchvision", "0.24.1+cu126", "2.9.1", True),
@@ -213,6 +262,7 @@ def test_companions_know_their_cuda_and_their_pythons(tables: Tables) -> None:
     assert (exact.cuda_rule, exact.labelled, exact.accepts_cuda(CudaVersion(13, 2))) == ("exact", "yes", False)
     assert (major.cuda_rule, major.labelled, major.accepts_cuda(CudaVersion(13, 0))) == ("major", "unknown", True)
     assert major.accepts_cuda(None)
+    assert (exact.cuda_only_on, major.cuda_only_on) == ((), ("linux",))
     vision = companions.find("torchvision", "0.28.0")
     assert vision is not None
     assert vision.is_pinned

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import io
+import json
 from pathlib import Path
 
 import pytest
 
-from torchdoctor.readers.texts import HALF, WHOLE, BadInputError, clean, load_text
+from torchdoctor.readers.bounded import HALF, WHOLE
+from torchdoctor.readers.document import Document
+from torchdoctor.readers.texts import BadInputError, clean, is_newer_recording, is_report_json, load_text
+from torchdoctor.recording import Recording
 
 TEXT = "GPU 0: Tesla T4 \u2013 größer\nzweite Zeile\n"
 
@@ -35,6 +39,10 @@ def test_a_few_broken_characters_do_not_change_the_encoding() -> None:
         ("a\x00b\x07c\x7fd\te", "abcd\te"),
         ("\ufeffwide\u200b\xa0space é", "wide space é"),
         ("cut \x1b[", "cut "),
+        # what turns the direction of writing, so that a line reads otherwise than it is
+        ("a\u202egpj.exe\u202c b", "agpj.exe b"),
+        ("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u061cé", "é"),
+        ("narrow\u202fblank", "narrow blank"),
     ],
 )
 def test_cleaning(raw: str, expected: str) -> None:
@@ -100,6 +108,85 @@ def test_a_long_text_keeps_head_and_tail_at_line_borders(extra: int, numbered: b
     last = (WHOLE + extra) // 15 - 1
     assert whole[-1] == f"line {last:09d}"
     assert [int(line[5:]) for line in whole] == sorted(int(line[5:]) for line in whole)
+
+
+# The borders of pieces, head and tail fall at other places of a line each time.
+ENDS = [
+    ("utf-8", "\n", 0),
+    ("utf-8", "\r\n", 0),
+    ("utf-8", "\r\n", 1),
+    ("utf-8", "\r", 2),
+    ("utf-16", "\n", 0),
+    ("utf-16-be", "\r\n", 1),
+    ("cp1252", "\r\n", 0),
+]
+
+
+@pytest.mark.parametrize(("encoding", "end", "shift"), ENDS)
+def test_lines_behind_what_is_left_out_keep_their_numbers(encoding: str, end: str, shift: int) -> None:
+    lines = ["x" * shift + f"größe {number:06d}" + "y" * (60 + number % 37) for number in range(1, 120_001)]
+    pasted = load_text(Pipe(end.join(lines).encode(encoding)), "log")
+    document = Document(pasted)
+    kept = {document.number(index): text for index, text in enumerate(document.texts) if "größe" in text}
+    assert all(lines[number - 1] == text for number, text in kept.items())
+    assert max(kept) == len(lines)
+    assert pasted.omitted_lines == len(lines) - len(kept)
+    assert len(lines) > pasted.omitted_lines > 0
+    assert document.texts[pasted.omitted_after] == f"[{pasted.omitted} bytes left out here]"
+    assert document.at(len(document) - 1) == f"log line {len(lines)}"
+    assert Recording.from_json(Recording(texts=(pasted,)).to_json()).texts == (pasted,)
+
+
+@pytest.mark.parametrize("data", [b"\n" + b"x" * 3 * WHOLE + b"\nend", b"x" * 3 * WHOLE + b"\nend"])
+def test_one_endless_line(data: bytes) -> None:
+    pasted = load_text(io.BytesIO(data), "log")
+    document = Document(pasted)
+    assert document.number(len(document) - 1) == data.count(b"\n") + 1
+    assert pasted.omitted_lines == 1
+
+
+def test_a_whole_text_leaves_nothing_out() -> None:
+    pasted = load_text(io.BytesIO(b"a\nb\n"), "log")
+    assert (pasted.omitted, pasted.omitted_after, pasted.omitted_lines) == (0, 0, 0)
+    assert [pasted.line_number(index) for index in range(3)] == [1, 2, 3]
+    assert "omitted" not in Recording(texts=(pasted,)).to_json()
+
+
+@pytest.mark.parametrize("gap", ["5", -1, 1.5, None])
+def test_a_recording_whose_gap_is_no_number_is_refused(gap: object) -> None:
+    text = json.dumps({"schema": "torchdoctor.recording/1", "texts": [{"name": "a", "text": "b", "omitted": gap}]})
+    with pytest.raises(ValueError, match="whole numbers"):
+        Recording.from_json(text)
+
+
+REPORT, SORTED = '{"schema": "torchdoctor.report/1", "status": "ok"}', '{"a": 1, "schema": "torchdoctor.report/2"}'
+OURS = [
+    (REPORT, True, False),
+    (SORTED, True, False),
+    (f"\n  {REPORT}\n", True, False),
+    # pasted in part, or with more behind it
+    ('{\n "schema" : "torchdoctor.report/1",\n "findings": [', True, False),
+    (f"{REPORT}\n$ nvidia-smi\n", True, False),
+    ('{"schema": "torchdoctor.recording/2", "answers": {}}', False, True),
+    ('{"schema": "torchdoctor.recording/12", "answers"', False, True),
+    ('{"schema": "torchdoctor.recording/1", "texts": []}', False, False),
+    ('{"schema": "torchdoctor.recording/0"}', False, False),
+    # what merely speaks of one
+    ('{"texts": [{"name": "a", "text": "\\"schema\\": \\"torchdoctor.report/1\\""}]}', False, False),
+    ('{"nested": {"schema": "torchdoctor.report/1"}}', False, False),
+    (f"my log\n{REPORT}", False, False),
+    ('{"schema": 1}', False, False),
+    ('{"schema": "torchdoctor.report/x"}', False, False),
+    ("{" * 100_000, False, False),
+    ('{"a":' * 100_000, False, False),
+    ("[]", False, False),
+    ("", False, False),
+]
+
+
+@pytest.mark.parametrize(("text", "report", "newer"), OURS, ids=range(len(OURS)))
+def test_our_own_files_are_known(text: str, report: bool, newer: bool) -> None:
+    assert (is_report_json(text), is_newer_recording(text)) == (report, newer)
 
 
 def test_a_text_of_just_the_limit_is_whole(numbered: bytes) -> None:

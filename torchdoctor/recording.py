@@ -13,6 +13,7 @@ from typing import Any, Literal
 from torchdoctor.records import field, record
 
 SCHEMA = "torchdoctor.recording/1"
+_GAP = ("omitted", "omitted_after", "omitted_lines")
 
 WantKind = Literal[
     "file", "files", "glob", "links", "stat", "stats", "space", "command", "env", "python", "distributions", "library"
@@ -69,10 +70,22 @@ class Answer:
 
 @record(frozen=True, slots=True)
 class PastedText:
-    """One pasted file: its name as given (no folder) and its decoded text."""
+    """One pasted file: its name as given (no folder) and its decoded text.
+
+    Of one that is too long ``omitted`` bytes are missing: ``omitted_lines`` lines after the first ``omitted_after``.
+    One line of ``text`` says so in their place.
+    """
 
     name: str
     text: str
+    omitted: int = 0
+    omitted_after: int = 0
+    omitted_lines: int = 0
+
+    def line_number(self, index: int) -> int:
+        """The number that the line of this index has in the file itself."""
+        is_behind = self.omitted and index > self.omitted_after
+        return index + self.omitted_lines if is_behind else index + 1
 
 
 @record(frozen=True, slots=True)
@@ -116,6 +129,11 @@ def _plain(answer: Answer) -> dict[str, Any]:
     return {"error": answer.error} if answer.error else {"value": answer.value}
 
 
+def _plain_text(text: PastedText) -> dict[str, Any]:
+    gap = {name: getattr(text, name) for name in _GAP} if text.omitted else {}
+    return {"name": text.name, "text": text.text, **gap}
+
+
 def _read_answers(answers: Mapping[str, Any]) -> Iterator[tuple[str, Answer]]:
     for key, item in answers.items():
         if not isinstance(item, dict):
@@ -126,4 +144,7 @@ def _read_answers(answers: Mapping[str, Any]) -> Iterator[tuple[str, Answer]]:
 def _read_text(item: Any) -> PastedText:
     if not isinstance(item, dict) or not isinstance(item.get("text"), str):
         raise ValueError("a text must be an object with name and text")  # noqa: TRY004 - as above
-    return PastedText(str(item.get("name", "text")), item["text"])
+    gap = {name: item.get(name, 0) for name in _GAP}
+    if not all(isinstance(number, int) and number >= 0 for number in gap.values()):
+        raise ValueError("what a text leaves out must be told in whole numbers")
+    return PastedText(str(item.get("name", "text")), item["text"], **gap)

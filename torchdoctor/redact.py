@@ -48,7 +48,7 @@ _SECRET_KEY = re.compile(_NAMED)
 _SHAPES = (
     r"gh[opusr]_\w{20,}", r"github_pat_\w{20,}", r"hf_\w{20,}", r"glpat-[\w-]{16,}", r"pypi-[\w-]{32,}",
     r"sk-[\w-]{20,}", r"A[KS]IA[0-9A-Z]{16}", r"xox[abprs]-[\w-]{10,}", r"eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]*",
-    r"AIza[\w-]{30,}",
+    r"AIza[\w-]{30,}", r"nvapi-[\w-]{20,}",
 )  # fmt: skip
 _SECRETS: tuple[Rule, ...] = (
     (("://",), re.compile(r"(://)[^/\s@]+@"), r"\1<secret>@"),
@@ -59,7 +59,7 @@ _SECRETS: tuple[Rule, ...] = (
     ),
     (("earer ", "asic "), re.compile(r"(?i)\b(bearer|authorization:\s*basic)\s+[\w.~+/=-]{8,}"), r"\1 <secret>"),
     (
-        ("gh", "hf_", "glpat-", "pypi-", "sk-", "AKIA", "ASIA", "xox", "eyJ", "AIza"),
+        ("gh", "hf_", "glpat-", "pypi-", "sk-", "AKIA", "ASIA", "xox", "eyJ", "AIza", "nvapi-"),
         re.compile(rf"(?<!\w)(?:{'|'.join(_SHAPES)})"),
         "<secret>",
     ),

@@ -8,12 +8,14 @@ from __future__ import annotations
 import json
 import os
 import queue
+import shutil
 import signal
 import subprocess
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from torchdoctor import nvml
@@ -24,6 +26,7 @@ IMPORT_SECONDS, COMPILE_SECONDS, OTHER_SECONDS = 120.0, 120.0, 30.0
 # torch.compile calls a compiler; MIOpen may search a minute for its first convolution; a benchmark has its own clock.
 _COMPILING = ("compile", "triton", "runtime-compile", "export", "onnx", "conv", "lstm", "train", "amp", "bench")
 _GRACE = 2.0  # for the stack that the child prints at its own deadline
+_FOLDER = "torchdoctor-"  # the prefix that target/smoke_folder.py gives
 _TAIL = 6000  # characters of its other output that are kept
 
 Watch = Callable[[str, str], None]
@@ -101,6 +104,7 @@ def run(
         reason = "interrupted"
     finally:
         alive = _finish(child, ear)
+    events = _tidied(events)
     return {"events": events, "ended": _ended(child, ear, events, reason, time.monotonic() - begun, alive=alive)}
 
 
@@ -144,6 +148,15 @@ def _finish(child: subprocess.Popen[bytes], ear: _Ear) -> bool:
     for thread in ear.threads:
         thread.join(0.5)
     return alive
+
+
+def _tidied(events: list[list[Any]]) -> list[list[Any]]:
+    """Remove the folder that a child which crashed could not remove; whose folder it was is nobody's business."""
+    for kind, fields in events:
+        path = Path(str(fields.get("path") or ""))
+        if kind == "folder" and path.name.startswith(_FOLDER):
+            shutil.rmtree(path, ignore_errors=True)
+    return [event for event in events if event[0] != "folder"]
 
 
 def _ended(

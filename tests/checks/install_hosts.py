@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from torchdoctor.checks.build import companions, kernels, presence
 from torchdoctor.checks.hygiene import copies, libraries
 from torchdoctor.checks.registry import CHECKS
+from torchdoctor.checks.runtime import rocm
 from torchdoctor.checks.toolkit import compile as compiling
 from torchdoctor.facts import (
     Cpu,
@@ -30,7 +31,7 @@ from torchdoctor.records import replace
 from torchdoctor.tables import Tables
 from torchdoctor.values import Build, CudaVersion, DriverVersion, GpuArch, Libc, PythonTag, Version
 
-TOPICS = (companions, kernels, presence, copies, libraries, compiling)
+TOPICS = (companions, kernels, presence, copies, libraries, rocm, compiling)
 LINUX = Os(name="linux", machine="x86_64", libc=Libc.parse("glibc-2.35"))
 ARM = Os(name="linux", machine="aarch64", libc=Libc.parse("glibc-2.39"))
 WINDOWS = Os(name="windows", machine="x86_64", libc=None)

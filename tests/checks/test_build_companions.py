@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from install_hosts import ARM, RTX_4090, WINDOWS, found, healthy, host, is_skipped, only, packages, torch
+from install_hosts import ARM, MAC, RTX_4090, WINDOWS, found, healthy, host, is_skipped, only, packages, torch
 
 from torchdoctor.facts import Facts, Os, Package, Packages, Unknown
 from torchdoctor.records import replace
@@ -92,6 +92,29 @@ MISFITS = [
         "a torch for CUDA 13.2",
         "certain",
     ),
+    # the only wheel there is on Linux is for CUDA, and torch is not
+    (
+        host(
+            torch("2.14.1+cpu", "cpu"),
+            driver="",
+            installed=packages("torch==2.14.1+cpu", "torchaudio==2.11.1", "torchvision==0.29.1+cpu"),
+        ),
+        "Not built for torch 2.14.1+cpu: torchaudio 2.11.1",
+        "torchaudio belongs to a torch for CUDA 13.2",
+        "likely",
+    ),
+    (
+        host(torch("2.15.0+xpu", "xpu"), driver="", installed=packages("torch==2.15.0+xpu", "torchvision==0.29.2")),
+        "Not built for torch 2.15.0+xpu: torchvision 0.29.2",
+        "torchvision belongs to a torch for CUDA 13.2",
+        "likely",
+    ),
+    (
+        host(torch("2.14.1+rocm7.2", "rocm7.2"), os=ARM, driver="", installed=packages("torchaudio==2.11.1")),
+        "Not built for torch 2.14.1+rocm7.2: torchaudio 2.11.1",
+        "torchaudio belongs to a torch for CUDA 13.2",
+        "likely",
+    ),
     # extensions: their own minor, their own demand
     (
         host(torch("2.7.1", "cpu"), driver="", installed=packages("intel-extension-for-pytorch==2.8.0")),
@@ -141,6 +164,12 @@ FITTING = [
         torch("2.2.0", "cu121"), installed=demanding("x", "1", 'torch==2.1.2; extra == "old"', "torch @ @", "torch==x")
     ),
     host(torch("2.6.0", "cpu", build=Unknown("torch build")), installed=packages("torchvision==0.21.0+cu126")),
+    # the only wheel of these for Windows and macOS holds CPU code, which serves every build
+    host(torch("2.14.1+cpu", "cpu"), os=WINDOWS, installed=packages("torchaudio==2.11.1")),
+    host(torch("2.14.1+cu126", "cu126"), os=WINDOWS, installed=packages("torchaudio==2.11.1")),
+    host(torch("2.15.0", "mps"), os=MAC, installed=packages("torchaudio==2.11.1", "torchvision==0.29.2")),
+    host(torch("2.14.1+cpu", "cpu"), os=Os(), installed=packages("torchaudio==2.11.1")),
+    host(torch("2.14.1+cpu", "cpu"), installed=packages("torchaudio==2.11.1+cpu")),
 ]
 
 
@@ -174,6 +203,12 @@ def test_the_fitting_companions_are_named_with_their_index(tables: Tables) -> No
     assert only(ID, from_pypi, tables).remedies[0].commands == (
         "python -m pip install --force-reinstall --no-deps torchaudio==2.6.0",
     )
+
+
+def test_what_is_named_beside_a_cpu_build_is_no_cuda_wheel(tables: Tables) -> None:
+    facts = host(torch("2.14.1+cpu", "cpu"), driver="", installed=packages("torchaudio==2.11.1"))
+    (command,) = only(ID, facts, tables).remedies[0].commands
+    assert "torchaudio==2.11.0 --index-url https://download.pytorch.org/whl/cpu" in command
 
 
 def test_no_command_for_a_torch_that_is_not_in_the_table(tables: Tables) -> None:

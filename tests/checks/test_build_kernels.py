@@ -90,6 +90,41 @@ def test_missing_code_is_found(facts: Facts, summary: str, confidence: str, tabl
     assert finding.remedies[0].installs
 
 
+def test_a_build_without_a_name_is_judged_by_its_own_list(tables: Tables) -> None:
+    """Torch's warning names the architectures, and nothing else says which build it is."""
+    for printed, told in (("2.0.1", "torch 2.0.1 has no code"), (Unknown("torch version"), "torch itself has no code")):
+        bare = Torch(installed=True, version=printed, arch_list=("sm_37", "sm_50", "sm_86", "sm_90"))
+        finding = only("torch-arch-missing", host(bare, RTX_5090), tables)
+        assert str(finding.summary).startswith(told)
+        assert (finding.confidence, finding.row) == ("certain", None)
+        assert finding.evidence[0].value == "sm_37 sm_50 sm_86 sm_90"
+        assert found("torch-arch-missing", host(bare, RTX_3090), tables) == []
+
+
+def test_its_own_list_outranks_the_table(tables: Tables) -> None:
+    own = torch("2.14.1+cu126", "cu126", arch_list=("sm_80", "sm_90"))
+    assert only("torch-arch-missing", host(own, GTX_1080_TI), tables).row is None
+    assert found("torch-arch-missing", host(torch("2.14.1+cu126", "cu126"), GTX_1080_TI), tables) == []
+
+
+def test_a_row_is_cited_only_where_it_is_the_one(tables: Tables) -> None:
+    finding = only("torch-arch-missing", host(torch("2.13.0+cu130", "cu130"), GTX_1080_TI, os=Os()), tables)
+    assert finding.row is None
+    assert finding.evidence[0].source == "torch_builds: all 3 wheels of 2.13.0+cu130"
+    assert "7.5 8.0 8.6 9.0 10.0 11.0 12.0 at most" in str(finding.why)
+    linux = only("torch-arch-missing", host(torch("2.13.0+cu130", "cu130"), GTX_1080_TI, os=Os(name="linux")), tables)
+    assert linux.evidence[0].source == "torch_builds: all 2 wheels of 2.13.0+cu130"
+    known = only("torch-arch-missing", host(torch("2.13.0+cu130", "cu130"), GTX_1080_TI), tables)
+    assert known.row
+    assert known.row.key == "2.13.0+cu130 linux x86_64"
+
+
+def test_what_a_cuda_compiles_for_is_told_as_such(tables: Tables) -> None:
+    finding = only("torch-arch-missing", host(torch("1.6.0", "cu102"), RTX_3090, driver="455.23.04"), tables)
+    assert finding.evidence[0].value == "10.2"
+    assert "this build has code for 3.0 to 7.5 at most, which is what CUDA 10.2 compiles for." in str(finding.why)
+
+
 SERVED = [
     # code of a lower minor, and of an equal major in newer builds
     host(torch("2.8.0+cu128", "cu128"), RTX_4090, driver="550.54.15"),
@@ -111,6 +146,7 @@ SERVED = [
     host(torch("2.14.1+cu130", "cu130"), replace(V100, driver_sees=False)),
     host(torch("2.14.1+rocm7.2", "rocm7.2"), V100),
     host(Torch(installed=False, build=None), V100),
+    host(Torch(installed=True, version="2.9.1", arch_list=("gfx90a", "gfx1100")), V100),
     # the card that cannot serve is hidden already
     host(torch("2.14.1+cu130", "cu130"), V100, RTX_4090, env={"CUDA_VISIBLE_DEVICES": "1"}),
     # one capability is unknown and the known ones are served
@@ -134,6 +170,8 @@ SKIPPED = [
     # PTX could serve and the driver is unknown
     host(torch("2.10.0+cu130", "cu130", arch_list=("compute_75",)), A100, driver=""),
     host(torch("2.10.0+cu130", "cu130", arch_list=("compute_75",)), A100, driver="447.12"),
+    # PTX could serve and the build's CUDA is unknown
+    host(Torch(installed=True, arch_list=("sm_75", "compute_75")), A100),
 ]
 
 

@@ -19,7 +19,7 @@ from install_hosts import (
     torch,
 )
 
-from torchdoctor.facts import Driver, Facts, Gpu, Package, Packages, Torch, Unknown
+from torchdoctor.facts import Driver, Facts, Gpu, Os, Package, Packages, Torch, Unknown
 from torchdoctor.findings import Evidence
 from torchdoctor.records import replace
 from torchdoctor.tables import Tables
@@ -219,7 +219,54 @@ def test_missing_torch_names_the_interpreter_that_has_one(tables: Tables) -> Non
 def test_a_required_gpu_makes_any_cpu_build_an_error(tables: Tables) -> None:
     finding = only("torch-cpu-build", host(CPU, driver="", require_gpu=True), tables)
     assert (finding.severity, finding.confidence) == (None, "certain")
-    assert finding.evidence[1] == Evidence("request.require_gpu", "yes", "")
+    assert finding.evidence[1] == Evidence("request.require_gpu", "yes", "--require-gpu")
+
+
+VEGA = Gpu(vendor="amd", name="AMD Radeon RX 580", gfx=GfxId("gfx803"), driver_sees=None)
+UNNAMED = replace(RADEON, gfx=Unknown("gfx id"))
+ARC = Gpu(vendor="intel", name="Intel Arc A770", driver_sees=None)
+CUDA = torch("2.1.1+cu118", "cu118")
+NOWHERE = "torch computes on the processor there"
+RIGHT_BUILDS = [
+    # an official build has code for it on this system: the install command
+    (host(CUDA, RADEON, driver=""), True, "Install the ROCm build that has code for AMD Radeon RX 7900 XTX", ""),
+    (host(CUDA, STRIX, driver="", os=Os()), True, "Install the ROCm build that has code for amd GPU", ""),
+    (host(torch("2.14.1+rocm7.2", "rocm7.2"), RTX_4090), True, "Install the build for NVIDIA GeForce RTX 4090", ""),
+    # there is none, whatever is asked: on this system, for this gfx id, on this machine
+    (host(CUDA, RADEON, driver="", os=WINDOWS), False, "on Windows; " + NOWHERE, ""),
+    (host(CUDA, VEGA, driver=""), False, "code for AMD Radeon RX 580 (gfx803) on Linux; " + NOWHERE, ""),
+    (host(CUDA, RADEON, driver="", os=ARM), False, "on Linux; " + NOWHERE, ""),
+    (host(CUDA, VEGA, driver="", os=Os()), False, "AMD Radeon RX 580 (gfx803); " + NOWHERE, ""),
+    (host(CUDA, UNNAMED, driver="", os=WINDOWS), False, "AMD Radeon RX 7900 XTX on Windows; " + NOWHERE, ""),
+    (host(torch("2.14.1+xpu", "xpu"), gpu("NVIDIA GT 610 pro", "2.1")), False, "on Linux; " + NOWHERE, ""),
+    (host(CUDA, ARC, driver="", os=replace(ARM)), False, "Intel Arc A770 on Linux; " + NOWHERE, ""),
+    # it depends on what is not known
+    (host(CUDA, UNNAMED, driver=""), False, "Find the gfx id of AMD Radeon RX 7900 XTX", "rocminfo | grep -m1 gfx"),
+    (host(CUDA, ARC, driver=""), False, "take the XPU build", "torchdoctor install-cmd --backend xpu"),
+]
+
+
+@pytest.mark.parametrize(("facts", "installs", "words", "command"), RIGHT_BUILDS)
+def test_the_install_command_is_asked_for_where_a_build_exists(
+    facts: Facts, installs: bool, words: str, command: str, tables: Tables
+) -> None:
+    (remedy,) = only("torch-wrong-vendor", facts, tables).remedies
+    assert (remedy.installs, words in str(remedy.text)) == (installs, True), str(remedy.text)
+    assert next(iter(remedy.commands), "") == command
+
+
+def test_both_vendors_are_told(tables: Tables) -> None:
+    finding = only("torch-wrong-vendor", host(CUDA, RADEON, ARC, driver=""), tables)
+    assert [remedy.installs for remedy in finding.remedies] == [True, False]
+
+
+def test_a_required_gpu_of_another_vendor_is_told_what_its_vendor_has(tables: Tables) -> None:
+    radeon = only("torch-cpu-build", host(CPU, RADEON, driver="", require_gpu=True), tables)
+    assert "ROCm build" in str(radeon.remedies[0].text)
+    windows = only("torch-cpu-build", host(CPU, RADEON, driver="", os=WINDOWS, require_gpu=True), tables)
+    assert [remedy.installs for remedy in windows.remedies] == [False]
+    both = only("torch-cpu-build", host(CPU, RYZEN, RTX_4090, require_gpu=True), tables)
+    assert str(both.remedies[0].text) == "Install the build for this host's GPU"
 
 
 def test_a_driver_alone_makes_a_cpu_build_likely_wrong(tables: Tables) -> None:
@@ -292,7 +339,7 @@ def test_a_release_that_sees_no_gpu_on_a_jetson_is_taken_for_pypis(tables: Table
     for check_id in ("torch-from-wrong-index", "torch-cpu-build"):
         finding = only(check_id, facts, tables)
         assert finding.confidence == "likely"
-        assert Evidence("torch.cuda_available", "False", "") in finding.evidence
+        assert Evidence("torch.cuda_available", "no", "") in finding.evidence
     works = replace(facts, torch=replace(bare, cuda_available=True))
     assert found("torch-cpu-build", works, tables) == []
     assert is_skipped("torch-cpu-build", replace(facts, torch=replace(bare, cuda_available=Unknown("answer"))), tables)

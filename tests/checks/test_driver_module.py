@@ -24,7 +24,7 @@ from driver_hosts import (
     without_driver,
 )
 
-from torchdoctor.facts import Facts, Unknown, Variables
+from torchdoctor.facts import Facts, Os, Place, Torch, Unknown, Variables
 from torchdoctor.tables import Tables
 
 RTX = on_bus("NVIDIA GeForce RTX 4090", "8.9")
@@ -211,7 +211,7 @@ def test_a_gpu_that_does_not_start(tables: Tables) -> None:
     facts = changed(healthy(gpus=(gpu("NVIDIA RTX A5000", "8.6", driver_sees=False),)), driver__smi="no-devices")
     finding = only("gpu-init-failed", facts, tables)
     assert str(finding.summary) == "the driver is loaded and failed to initialise NVIDIA RTX A5000"
-    assert values(finding)["gpus[].driver_sees"] == "False"
+    assert values(finding)["gpus[].driver_sees"] == "no"
     assert "dmesg" in commands(finding)
     assert finding.fixable_by == "admin"
     assert only("gpu-init-failed", changed(facts, place__virtual_machine="kvm"), tables).fixable_by == "provider"
@@ -222,6 +222,76 @@ def test_nvidia_smi_alone_may_tell(tables: Tables) -> None:
     finding = only("gpu-init-failed", facts, tables)
     assert str(finding.summary) == "the driver is loaded and failed to initialise the GPU"
     assert values(finding) == {"driver.smi": "no-devices"}
+
+
+NO_SUPPORTED = changed(healthy(), gpus=(), driver__smi="no-supported-gpus", driver__version=Unknown("driver"))
+
+
+@pytest.mark.parametrize(
+    ("facts", "confidence"),
+    [
+        (NO_SUPPORTED, "possible"),
+        (changed(NO_SUPPORTED, gpus=Unknown("list of GPUs")), "possible"),
+        (changed(NO_SUPPORTED, gpus=(gpu("RTX A5000", "8.6", driver_sees=False, kernel_driver="nouveau"),)), "likely"),
+    ],
+)
+def test_no_gpu_is_bound_to_the_driver(facts: Facts, confidence: str, tables: Tables) -> None:
+    finding = only("gpu-init-failed", facts, tables)
+    assert (str(finding.summary), finding.confidence) == ("the driver is loaded and no GPU is bound to it", confidence)
+    assert values(finding)["driver.smi"] == "no-supported-gpus"
+    assert "lspci -nnk -d 10de:" in commands(finding)
+    assert finding.fixable_by == "admin"
+
+
+@pytest.mark.parametrize("outcome", ["no-devices", "no-supported-gpus"])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"torch__cuda_available": True},
+        {"place__container": "docker"},
+        {"gpus": (), "sources": {"gpus": "/sys/bus/pci"}},
+    ],
+    ids=["torch sees one", "a container", "the bus was read and is empty"],
+)
+def test_no_gpu_that_could_have_started(outcome: str, changes: dict[str, object], tables: Tables) -> None:
+    assert found("gpu-init-failed", changed(NO_SUPPORTED, driver__smi=outcome, **changes), tables) == []
+
+
+def test_a_gpu_of_the_driver_that_is_not_listed_has_failed(tables: Tables) -> None:
+    facts = changed(NO_SUPPORTED, gpus=(gpu("NVIDIA RTX A5000", "8.6", driver_sees=False),))
+    assert "failed to initialise NVIDIA RTX A5000" in str(only("gpu-init-failed", facts, tables).summary)
+
+
+NO_NVML = changed(
+    healthy(), gpus=Unknown("list of GPUs"), driver__smi="no-nvml", driver__version=Unknown("driver"), torch=Torch()
+)
+PASTED = changed(NO_NVML, place=Place(), os=Os())
+
+
+def test_an_nvidia_smi_without_its_library(tables: Tables) -> None:
+    finding = only("driver-missing", PASTED, tables)
+    assert (finding.confidence, finding.severity) == ("possible", None)
+    assert values(finding) == {"driver.smi": "no-nvml"}
+    assert "started without GPUs" in str(finding.why)
+    assert "docker run --gpus all" in commands(finding)
+    assert finding.remedies[1].risk == "changes-system"
+    on_host = only("driver-missing", NO_NVML, tables)
+    assert (on_host.confidence, commands(on_host)) == ("likely", "")
+    assert "container" not in str(on_host.why)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"torch__cuda_available": True},
+        {"place__container": "docker"},
+        {"place__wsl": 2},
+        {"driver__version": version("580.95.05")},
+    ],
+    ids=["torch sees a GPU", "a container", "WSL", "the driver is loaded"],
+)
+def test_no_library_is_missed(changes: dict[str, object], tables: Tables) -> None:
+    assert found("driver-missing", changed(PASTED, **changes), tables) == []
 
 
 def test_one_of_several_is_a_warning(tables: Tables) -> None:
@@ -255,7 +325,7 @@ UVM = changed(healthy(), driver__uvm_loaded=False, driver__device_nodes=NO_UVM, 
 
 def test_nvidia_uvm_is_missing_and_cuda_fails(tables: Tables) -> None:
     finding = only("uvm-not-loaded", UVM, tables)
-    assert values(finding) == {"driver.uvm_loaded": "False"}
+    assert values(finding) == {"driver.uvm_loaded": "no"}
     assert "sudo nvidia-modprobe -u -c 0" in commands(finding)
 
 

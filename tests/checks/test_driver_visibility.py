@@ -304,6 +304,14 @@ def test_no_gpu_names_the_command_of_its_place(facts: Facts, command: str, table
     assert severity("no-gpu", required(facts), tables) == "error"
 
 
+def test_no_gpu_is_broken_only_where_one_is_required(tables: Tables) -> None:
+    assert "Nothing is broken" in str(only("no-gpu", NO_GPU, tables).why)
+    finding = only("no-gpu", required(NO_GPU), tables)
+    assert "Nothing is broken" not in str(finding.why)
+    assert str(finding.why).startswith("A GPU is required here")
+    assert values(finding)["request.require_gpu"] == "yes"
+
+
 def test_no_gpu_is_less_sure_where_the_bus_may_be_hidden(tables: Tables) -> None:
     assert only("no-gpu", NO_GPU, tables).confidence == "certain"
     assert only("no-gpu", changed(NO_GPU, place__wsl=2), tables).confidence == "likely"

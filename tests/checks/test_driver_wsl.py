@@ -18,7 +18,7 @@ from driver_hosts import (
     version,
 )
 
-from torchdoctor.facts import Facts, Unknown
+from torchdoctor.facts import Driver, Facts, Unknown
 from torchdoctor.tables import Tables
 
 LAPTOP = gpu("NVIDIA GeForce RTX 5060 Laptop GPU", "12.0", kernel_driver=None)
@@ -84,12 +84,45 @@ def test_windows_blocks_the_gpu(tables: Tables) -> None:
     assert (values(finding), finding.confidence) == ({"driver.smi": "blocked"}, "certain")
     assert "wsl.exe --update" in commands(finding)
     pasted = changed(facts, place__wsl=Unknown("WSL version"))
-    assert only("wsl-driver", pasted, tables).confidence == "likely"
+    finding = only("wsl-driver", pasted, tables)
+    assert (str(finding.summary), finding.confidence) == ("Windows gives WSL no access to the GPU", "likely")
 
 
-def test_nvidia_smi_of_linux_reaches_no_driver(tables: Tables) -> None:
-    facts = changed(WSL, driver__smi="no-driver", driver__version=None)
-    assert values(only("wsl-driver", facts, tables)) == {"driver.smi": "no-driver"}
+BLOCKED = Facts(driver=Driver(smi="blocked"))
+
+
+def test_blocked_without_a_sign_of_wsl_names_both_places(tables: Tables) -> None:
+    finding = only("wsl-driver", BLOCKED, tables)
+    assert (str(finding.summary), finding.confidence) == ("the operating system blocks access to the GPU", "likely")
+    assert "WSL" in str(finding.why)
+    assert "control group" in str(finding.why)
+    assert finding.remedies[0].commands == ("uname -r",)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"os__kernel": "5.15.153.1-microsoft-standard-WSL2"},
+        {"driver__device_nodes": ("/dev/dxg",)},
+        {"driver__libcuda": "/usr/lib/wsl/lib/libcuda.so.1"},
+        {"driver__version": version("591.59")},
+    ],
+    ids=["kernel", "device", "libcuda", "Windows number"],
+)
+def test_signs_of_wsl(changes: dict[str, object], tables: Tables) -> None:
+    finding = only("wsl-driver", changed(BLOCKED, **changes), tables)
+    assert str(finding.summary) == "Windows gives WSL no access to the GPU"
+
+
+def test_a_linux_number_is_no_sign_of_wsl(tables: Tables) -> None:
+    finding = only("wsl-driver", changed(BLOCKED, driver__version=version("580.95.05")), tables)
+    assert "blocks access" in str(finding.summary)
+
+
+@pytest.mark.parametrize("outcome", ["no-driver", "no-nvml"])
+def test_nvidia_smi_of_linux_reaches_no_driver(outcome: str, tables: Tables) -> None:
+    facts = changed(WSL, driver__smi=outcome, driver__version=None)
+    assert values(only("wsl-driver", facts, tables)) == {"driver.smi": outcome}
 
 
 @pytest.mark.parametrize(

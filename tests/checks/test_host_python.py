@@ -89,7 +89,7 @@ def test_a_torch_that_somebody_built_for_32_bit_is_left_alone(tables: Tables) ->
 def test_rosetta(tables: Tables) -> None:
     finding = only("python-wrong-arch", ROSETTA, tables)
     assert finding.severity == "error"
-    assert values(finding)["place.rosetta"] == "True"
+    assert values(finding)["place.rosetta"] == "yes"
     assert "platform.machine()" in commands(finding)
 
 

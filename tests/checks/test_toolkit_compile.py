@@ -136,6 +136,20 @@ def test_the_compile_stack_is_incomplete(facts: Facts, summary: str, command: st
     assert [line for remedy in finding.remedies for line in remedy.commands] == ([command] if command else [])
 
 
+def test_what_is_missing_is_told_as_facts(tables: Tables) -> None:
+    shown = {}
+    for facts, *_ in INCOMPLETE:
+        shown.update({item.fact: item.value for item in only("compile-stack-missing", facts, tables).evidence})
+    assert shown == {
+        "packages.triton": "none",
+        "packages.triton-windows": "none",
+        "tools.gcc": "none",
+        "tools.clang": "none",
+        "tools.msvc": "none",
+        "tools.python_headers": "no",
+    }
+
+
 def test_the_compile_stack_is_complete_or_unknown(tables: Tables) -> None:
     assert found("compile-stack-missing", builder(gcc=None, clang=Version.parse("18")), tables) == []
     assert found("compile-stack-missing", builder(python_headers=Unknown("Python headers")), tables) == []

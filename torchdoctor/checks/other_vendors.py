@@ -11,7 +11,6 @@ from torchdoctor.tables import Tables
 from torchdoctor.tables.torch_builds import TorchBuild
 from torchdoctor.values import GfxId
 
-_SURE = frozenset({"measured", "read"})
 _FIND_GFX = ("rocminfo | grep -m1 gfx", "torchdoctor install-cmd --gpu gfxNNNN")
 
 
@@ -34,9 +33,8 @@ def holds(row: TorchBuild, gfx: GfxId) -> bool:
 
 
 def has_rocm_build(facts: Facts, tables: Tables, gfx: GfxId) -> bool:
-    """Whether an official ROCm build for this host is known to serve this target."""
-    rows = rows_for(facts, tables, "rocm")
-    return any(holds(row, gfx) and row.advertised and row.code_confidence in _SURE for row in rows)
+    """Whether an official ROCm build for this host serves this target, be its list only inferred."""
+    return any(holds(row, gfx) for row in rows_for(facts, tables, "rocm"))
 
 
 def right_build(facts: Facts, tables: Tables, gpus: Sequence[Gpu]) -> Iterator[Remedy]:

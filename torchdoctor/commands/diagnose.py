@@ -11,7 +11,7 @@ from torchdoctor.commands.here import writing_of
 from torchdoctor.errors import UsageError
 from torchdoctor.facts import Request
 from torchdoctor.pipeline import examine
-from torchdoctor.readers.texts import BadInputError, load_text
+from torchdoctor.readers.texts import BadInputError, is_newer_recording, is_report_json, load_text
 from torchdoctor.recording import SCHEMA, PastedText, Recording
 
 
@@ -42,12 +42,20 @@ def load(names: list[str]) -> Recording:
     recording = Recording()
     for name in names:
         text = _load_one(name)
+        _refuse_ours(name, text.text)
         if _is_recording(text):
             saved = _saved(name, text)
             recording = Recording({**recording.answers, **saved.answers}, (*recording.texts, *saved.texts))
         else:
             recording = Recording(recording.answers, (*recording.texts, text))
     return recording
+
+
+def _refuse_ours(name: str, text: str) -> None:
+    if is_report_json(text):
+        raise UsageError(f"{name}: a report holds conclusions, not what was seen: save that by check --record FILE")
+    if is_newer_recording(text):
+        raise UsageError(f"{name}: recorded by a newer torchdoctor; this one reads {SCHEMA}: upgrade torchdoctor")
 
 
 def _load_one(name: str) -> PastedText:

@@ -105,7 +105,8 @@ def _wish(options: argparse.Namespace, tables: Tables) -> Wish:
     backend = options.backend.lower()
     variants = {row.build.name for row in tables.torch_builds.rows}
     if backend not in BACKENDS and backend not in variants:
-        known = f"{', '.join(BACKENDS)}, or a variant such as {max(variants)}"
+        newest = max((row.torch, row.build.name) for row in tables.torch_builds.rows if row.cuda)[1]
+        known = f"{', '.join(BACKENDS)}, or a variant such as {newest}"
         raise UsageError(f"--backend {options.backend}: not a backend (choose from: {known})")
     return Wish(
         backend=backend,
@@ -164,6 +165,8 @@ def _writing(options: argparse.Namespace) -> Writing:
 def _batch(options: argparse.Namespace, wish: Wish, tables: Tables) -> int:
     if described_keys(options):
         raise UsageError("--batch describes its hosts line by line: leave the host options out")
+    if options.format:
+        raise UsageError("--batch answers in JSON lines on stdout: leave --format out")
     writing = _writing(options)
     with _batch_lines(options.batch) as lines:
         for answer in answer_lines(lines, wish, writing, tables):
@@ -175,7 +178,7 @@ def _batch_lines(name: str) -> AbstractContextManager[IO[str]]:
     if name == "-":
         return nullcontext(sys.stdin)
     try:
-        return Path(name).open(encoding="utf-8", errors="replace")
+        return Path(name).open(encoding="utf-8-sig", errors="replace")
     except OSError as error:
         raise UsageError(f"cannot read {name}: {error.strerror or error}") from error
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchdoctor.facts import Unknown
 from torchdoctor.findings import Text
+from torchdoctor.prescribe.companions import release_beside
 from torchdoctor.prescribe.host import GpuTarget, Host
 from torchdoctor.records import replace
 from torchdoctor.tables import Tables
@@ -229,7 +230,7 @@ class Judge:
 
     def _companions(self, row: TorchBuild) -> Obstacle | None:
         for name in self.wish.companions:
-            if self.tables.companions.best(name, row.torch, row.cuda) is None:
+            if release_beside(row, name, self.tables, self.host) is None:
                 return Obstacle(
                     "companion",
                     Text("no {name} exists for torch {torch} {build}", name=name, torch=row.torch, build=row.build),

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from torchdoctor.findings import Text
 from torchdoctor.prescribe import pip, uv_pip
 from torchdoctor.prescribe.choose import Choice, Upgrade, rejected, upgrade_of
+from torchdoctor.prescribe.companions import release_beside
 from torchdoctor.prescribe.conditions import Wish
 from torchdoctor.prescribe.plan import Plan, companions_of, installed_is, plan_of
 from torchdoctor.prescribe.writing import ASK_AGAIN, Writing
@@ -71,7 +72,7 @@ def _without(choice: Choice, wish: Wish, tables: Tables) -> Iterator[Text]:
     """Companions that are installed and have no release for this build."""
     row = choice.row
     for name in companions_of(choice, wish) if row else ():
-        if row and tables.companions.best(name, row.torch, row.cuda) is None:
+        if row and release_beside(row, name, tables, choice.host) is None:
             yield Text("no {name} exists for torch {torch} {build}", name=name, torch=row.torch, build=row.build)
 
 

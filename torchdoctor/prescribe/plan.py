@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from torchdoctor.facts import Unknown
 from torchdoctor.prescribe.choose import Choice
+from torchdoctor.prescribe.companions import release_beside
 from torchdoctor.prescribe.conditions import Wish
 from torchdoctor.tables import Tables
 from torchdoctor.tables.companions import Companion
@@ -34,7 +35,7 @@ def plan_of(choice: Choice, wish: Wish, tables: Tables, index_base: str = "") ->
     has_label = choice.host.torch is not None and _is_labelled(row)
     label = f"+{row.build}" if has_label else ""
     index_url = "" if row.on_pypi and not has_label and not index_base else _index_url(tables, row, index_base)
-    found = [release for name in companions if (release := tables.companions.best(name, row.torch, row.cuda))]
+    found = [release for name in companions if (release := release_beside(row, name, tables, choice.host))]
     here = tuple(_pin(release, label) for release in found if not (index_url and _is_on_pypi_only(release)))
     elsewhere = tuple(_pin(release, "") for release in found if index_url and _is_on_pypi_only(release))
     remove = tuple(release.name for release in found if _passes_for_it(release, label, choice.host.companions))

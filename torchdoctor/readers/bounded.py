@@ -11,7 +11,10 @@ HALF = 4 * MEGABYTE  # beyond, this much of its head and of its tail
 
 
 class Bounded(NamedTuple):
-    """The kept bytes. ``omitted`` bytes lie between head and tail, ``line_ends`` before the tail; 0 when all is kept."""
+    """The kept bytes, and how many lie between head and tail: 0 when everything is in the head.
+
+    ``line_ends`` are those of the whole stream, counted only where something was left out.
+    """
 
     head: bytes
     tail: bytes = b""
@@ -28,7 +31,7 @@ class LineEnds:
         self._after_return = False
 
     def feed(self, data: bytes) -> None:
-        """Count in the next piece; ``\\r`` and ``\\n`` on either side of a border are one line end."""
+        """Count in the next piece; a return and a newline on either side of its border are one line end."""
         text = self._decode(data)
         if not text:
             return
@@ -56,7 +59,10 @@ def read_rest(stream: BinaryIO, start: bytes, encoding: str) -> Bounded:
         tail = _shortened(tail + chunk, HALF + 2 * MEGABYTE, ends)
     tail = _shortened(tail, HALF + (total - HALF) % 2, ends)  # an even offset, for 16-bit encodings
     omitted = total - HALF - len(tail)
-    return Bounded(start[:HALF], tail, omitted, ends.count) if omitted else Bounded(start[:HALF] + tail)
+    if not omitted:
+        return Bounded(start[:HALF] + tail)
+    ends.feed(tail)
+    return Bounded(start[:HALF], tail, omitted, ends.count)
 
 
 def _shortened(data: bytes, size: int, ends: LineEnds) -> bytes:

@@ -51,6 +51,7 @@ class Document:
     """The lines of one pasted text; readers take what they recognise, the rest are messages."""
 
     def __init__(self, pasted: PastedText) -> None:
+        self._pasted = pasted
         self.name = pasted.name
         self.text = pasted.text
         self._raw = pasted.text.split("\n")
@@ -103,11 +104,15 @@ class Document:
 
     def part(self, kind: str, indices: Iterable[int]) -> Part:
         """Show these lines to a reader and leave them among the messages as well."""
-        return Part(kind, self.name, tuple(Line(index + 1, self.texts[index]) for index in indices))
+        return Part(kind, self.name, tuple(Line(self.number(index), self.texts[index]) for index in indices))
 
     def at(self, index: int) -> str:
         """Where a line stands, in the words of a report."""
-        return f"{self.name} line {index + 1}"
+        return f"{self.name} line {self.number(index)}"
+
+    def number(self, index: int) -> int:
+        """The number of a line in the file as it was given, of whose middle a part may be missing here."""
+        return self._pasted.line_number(index)
 
 
 def plain(line: str) -> str:

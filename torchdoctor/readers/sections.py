@@ -47,4 +47,4 @@ def messages(document: Document) -> tuple[Message, ...]:
     if len(lines) > MOST_MESSAGES:
         half = MOST_MESSAGES // 2
         lines = [*lines[:half], *lines[-half:]]
-    return tuple(Message(text, f"{document.name} line {index + 1}") for index, text in lines)
+    return tuple(Message(text, document.at(index)) for index, text in lines)

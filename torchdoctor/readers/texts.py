@@ -5,12 +5,13 @@ Nothing is trusted: the size, the encoding, terminal escapes, control characters
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import BinaryIO
 
 from torchdoctor.readers.bounded import Bounded, read_rest, read_start
-from torchdoctor.recording import PastedText
+from torchdoctor.recording import SCHEMA, PastedText
 
 _SAMPLE = 64 * 1024
 
@@ -30,6 +31,9 @@ _ESCAPES = re.compile(
     r"|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?"  # window titles and links
     r"|\x1b[ -/]*[0-~]"  # everything shorter
 )
+_REPORT = re.compile(r'"schema"\s*:\s*"torchdoctor\.report/(\d{1,9})"')
+_RECORDING = re.compile(r'"schema"\s*:\s*"torchdoctor\.recording/(\d{1,9})"')
+_BEGINNING = 500  # a schema is named first
 _CONTROL = bytes(code for code in (*range(32), 127) if chr(code) not in "\t\n")
 # Controls of the second set, zero-width characters, and what turns the direction of writing on a terminal.
 _INVISIBLE = re.compile(r"[\x80-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u206f\ufeff]+")
@@ -80,16 +84,15 @@ def _load_stream(stream: BinaryIO, name: str) -> PastedText:
 
 def _joined(name: str, head: str, bounded: Bounded, encoding: str) -> PastedText:
     """Head and tail, each cut at a line border, with one line between them that says what is missing."""
-    kept = head.rpartition("\n")[0]
-    kept_lines = kept.count("\n") + 1 if kept else 0
+    kept, end, _ = head.rpartition("\n")
+    kept_lines = kept.count("\n") + 1 if end else 0
     _, _, tail = clean(_decode(bounded.tail, encoding)).partition("\n")
-    note = f"[{bounded.omitted} bytes left out here]"
     return PastedText(
         name,
-        f"{kept}\n{note}\n{tail}" if kept else f"{note}\n{tail}",
+        f"{kept}{end}[{bounded.omitted} bytes left out here]\n{tail}",
         omitted=bounded.omitted,
         omitted_after=kept_lines,
-        omitted_lines=bounded.line_ends + 1 - kept_lines,
+        omitted_lines=bounded.line_ends - tail.count("\n") - kept_lines,
     )
 
 
@@ -140,3 +143,29 @@ def clean(text: str) -> str:
     for blank in _BLANKS:
         plain = plain.replace(blank, " ")
     return _INVISIBLE.sub("", plain)
+
+
+def is_report_json(text: str) -> bool:
+    """Whether a text is one of our own reports: it says what was concluded, so reading it as evidence is a circle."""
+    return bool(_schema_of(text, _REPORT))
+
+
+def is_newer_recording(text: str) -> bool:
+    """Whether a text is a recording in a format that only a later version of this program reads."""
+    version = _schema_of(text, _RECORDING)
+    return version > int(SCHEMA.rpartition("/")[2])
+
+
+def _schema_of(text: str, pattern: re.Pattern[str]) -> int:
+    """The number behind the schema's name, 0 for another text; of one that is cut off its beginning decides."""
+    start = text.lstrip()
+    if not start.startswith("{"):
+        return 0
+    try:
+        data = json.loads(start)
+    except (ValueError, RecursionError):
+        match = pattern.search(start[:_BEGINNING])
+    else:
+        named = data.get("schema")
+        match = pattern.fullmatch(f'"schema": "{named}"') if isinstance(named, str) else None
+    return int(match[1]) if match else 0

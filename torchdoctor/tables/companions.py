@@ -112,17 +112,26 @@ class Companions:
         return next((row for row in self._by_name.get(name, ()) if row.is_release(wanted)), None)
 
     def best(
-        self, name: str, torch: Version, cuda: CudaVersion | None = None, *, os: str = "", backend: str = ""
+        self,
+        name: str,
+        torch: Version,
+        cuda: CudaVersion | None = None,
+        *,
+        os: str = "",
+        backend: str = "",
+        python: Version | None = None,
     ) -> Companion | None:
         """Return the release published for this torch, else the newest that fits it; None when there is none.
 
         ``cuda``, ``os`` and ``backend`` are of the torch build: releases none of whose wheels load beside it are passed
-        over; what is not given excludes nothing.
+        over, and those without a wheel for ``python``; what is not given excludes nothing.
         """
         fitting = [
             row
             for row in self._by_name.get(name, ())
-            if row.fits(torch) and row.accepts_cuda(cuda, os=os, backend=backend)
+            if row.fits(torch)
+            and row.accepts_cuda(cuda, os=os, backend=backend)
+            and (python is None or row.accepts_python(python))
         ]
         if cuda is not None:
             fitting = [row for row in fitting if row.has_code_for(cuda)] or fitting

@@ -143,7 +143,7 @@ def _code_of_row(facts: Facts, row: TorchBuild) -> _Code:
 
 
 def _any_of(facts: Facts, codes: Sequence[_Code], name: str) -> list[_Code]:
-    """Several wheels can be the installed one, since system or machine is unknown: what holds, holds for all of them."""
+    """Cite all wheels that can be the installed one: system or machine is unknown, and what holds, holds for each."""
     native = sorted({arch for code in codes for arch in code.native})
     ptx = sorted({arch for code in codes for arch in code.ptx})
     listed = " ".join([*map(str, native), *(f"{arch}+PTX" for arch in ptx)])

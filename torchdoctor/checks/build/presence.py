@@ -201,9 +201,18 @@ def torch_cpu_build(facts: Facts, tables: Tables) -> Iterator[Finding]:
             "The CUDA toolkit and cuDNN on the host play no part in it."
         ),
         evidence=(*_build_evidence(facts), *gpus),
-        remedies=(Remedy(Text("Install the build for this host's GPU"), installs=True),),
+        remedies=_gpu_builds(facts, tables),
         confidence="certain" if proven else "likely",
     )
+
+
+def _gpu_builds(facts: Facts, tables: Tables) -> tuple[Remedy, ...]:
+    """The build for the host's GPU; where only other vendors' GPUs are known, what those vendors' builds can do."""
+    gpus = value_or(facts.gpus, ())
+    others = [gpu for gpu in gpus if value_or(gpu.vendor, "") in {"amd", "intel"}]
+    if others and len(others) == len(gpus):
+        return tuple(right_build(facts, tables, others))
+    return (Remedy(Text("Install the build for this host's GPU"), installs=True),)
 
 
 def _is_cpu_build(facts: Facts) -> bool:

@@ -76,7 +76,7 @@ def _target(facts: Facts, gpu: Gpu) -> GfxId:
 
 
 def _code(facts: Facts, tables: Tables) -> _Code:
-    """What the build holds: its own list, and what the official wheels of that name are known to lack in spite of it."""
+    """What the build holds: its own list, less what the official wheels of that name are known to lack all the same."""
     rows = official_rows(facts, tables)
     own = tuple(_parsed(value_or(facts.torch.arch_list, ())))
     if own:
