@@ -87,6 +87,13 @@ def test_text_in_which_nothing_is_recognised_is_unknown_and_3(torchdoctor: Run) 
     assert json.loads(done.stdout)["status"] == "unknown"
 
 
+def test_what_was_not_read_of_a_long_file_is_told(torchdoctor: Run, tmp_path: Path) -> None:
+    (tmp_path / "long.log").write_text("PyTorch version: 2.8.0+cu128\n" + "step\n" * 4_000_000 + "the end\n")
+    done = torchdoctor("diagnose", "long.log")
+    assert "long.log is long" in done.stderr
+    assert "bytes in its middle were not read" in done.stderr
+
+
 def test_a_folder_is_not_a_file(torchdoctor: Run, tmp_path: Path) -> None:
     done = torchdoctor("diagnose", str(tmp_path))
     assert done.returncode == 2

@@ -210,9 +210,8 @@ def test_a_path_may_name_a_variable_the_prefix_or_the_whole_sys_path(
     monkeypatch.chdir(tmp_path / "here")
     assert value(Want("glob", ("$SOME_FOLDER/torch/*.py",))) == [f"{tmp_path}/site/torch/version.py"]
     assert value(Want("glob", ("$NOT_SET_AT_ALL/x",))) == []
-    assert value(Want("files", ("@path/torch/version.py",))) == {
-        f"{tmp_path}/site/torch/version.py": "__version__ = '1'"
-    }
+    found = value(Want("files", ("@path/torch/version.py",)))  # also that of a torch beside the tests
+    assert found[f"{tmp_path}/site/torch/version.py"] == "__version__ = '1'"
     assert value(Want("glob", ("@path/torch.py",))) == [f"{tmp_path}/here/torch.py"]
     assert value(Want("glob", ("@prefix/pyvenv.cfg",))) in ([], [f"{sys.prefix}/pyvenv.cfg"])
 

@@ -6,7 +6,14 @@ import argparse
 import sys
 from pathlib import Path
 
-from torchdoctor.commands.common import add_output_options, add_writing_options, deliver, open_tables, parse_formats
+from torchdoctor.commands.common import (
+    add_output_options,
+    add_writing_options,
+    deliver,
+    note,
+    open_tables,
+    parse_formats,
+)
 from torchdoctor.commands.here import writing_of
 from torchdoctor.errors import UsageError
 from torchdoctor.facts import Request
@@ -33,6 +40,9 @@ def run(options: argparse.Namespace) -> int:
     parse_formats(options.format)
     tables = open_tables(options.tables)
     recording = load(options.files)
+    for text in recording.texts:
+        if text.omitted:
+            note(f"note: {text.name} is long: {text.omitted} bytes in its middle were not read")
     report = examine(recording, tables, Request(require_gpu=options.require_gpu), writing_of(options))
     return deliver(report, options)
 

@@ -40,7 +40,7 @@ class Host:
     wsl: bool = False
     jetpack: str | None | Unknown = Unknown("JetPack version")
     driver: DriverVersion | None | Unknown = Unknown("NVIDIA driver version")
-    gpus: tuple[GpuTarget, ...] | Unknown = Unknown("GPUs of the host")
+    gpus: tuple[GpuTarget, ...] | Unknown = Unknown("list of GPUs")
     torch: str | None | Unknown = Unknown("presence of torch")
     companions: tuple[str, ...] = ()
 

@@ -25,10 +25,11 @@ class Prescription(NamedTuple):
 
 
 def prescribe(facts: Facts, findings: Sequence[Finding], writing: Writing, tables: Tables) -> Prescription:
-    """Choose a build only when a finding puts the build in question; otherwise confirm the installed one."""
+    """Choose a build only when a finding puts the build in question; confirm the installed one where all is well."""
     host, writing = host_of(facts, tables), writing_for(facts, writing)
     if not any(remedy.installs for finding in findings for remedy in finding.remedies):
-        return Prescription(install=_confirm(host, writing, tables))
+        is_blamed = any(finding.severity == "error" for finding in findings)
+        return Prescription(install=None if is_blamed else _confirm(host, writing, tables))
     choice = choose(host, Wish(), tables)
     if not choice.runs or (facts.request.require_gpu and choice.backend == "cpu"):
         return Prescription(
