@@ -206,10 +206,10 @@ def test_wild_work_uses_its_time_and_no_more(clock: Clock) -> None:
     assert len(told["samples"]) > 20
 
 
-def test_a_cpu_too_slow_for_its_time_does_one_step(clock: Clock) -> None:
-    told = bench_timing.measure(CPU, working(clock, repeated(7.0)), 1.0)
-    assert told["samples"] == [7.0]
-    assert clock.now - 1000 == 7
+def test_a_cpu_too_slow_for_its_time_is_still_measured_warm(clock: Clock) -> None:
+    told = bench_timing.measure(CPU, working(clock, iter([7.0, 0.5, 0.5])), 1.0)
+    assert (told["first"], told["samples"], told["settled"]) == (7.0, [0.5], False)
+    assert clock.now - 1000 == 7.5
 
 
 def test_work_that_warms_up_is_not_measured_cold(clock: Clock) -> None:
@@ -328,6 +328,21 @@ def test_a_busy_gpu_is_left_alone_unless_told_otherwise(monkeypatch: pytest.Monk
     forced = events_of(monkeypatch, fake_torch(processes=processes), {"devices": ["cuda:0"], "force": True, **request})
     assert ("bench-device", "process 9 uses it") in [(kind, fields.get("busy")) for kind, fields in forced]
     assert "bench-throughput" in stages(forced, "cuda:0")
+
+
+@pytest.mark.parametrize("name", ["0000:65:00.0", "8932f937-d72c"], ids=["address", "uuid"])
+def test_the_asker_names_a_busy_gpu_as_nvml_does(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    properties = SimpleNamespace(
+        multi_processor_count=1, pci_domain_id=0, pci_bus_id=0x65, pci_device_id=0, uuid="8932f937-d72c"
+    )
+    request = {"devices": ["cuda:1"], "busy": {name: "another process computes on it"}}
+    told = events_of(monkeypatch, fake_torch(properties=properties), request)
+    assert told[1] == ("bench-skipped", {"device": "cuda:1", "reason": "another process computes on it"})
+    other = {"devices": ["cuda:1"], "busy": {"0000:66:00.0": "another process computes on it"}}
+    assert "bench-throughput" in stages(events_of(monkeypatch, fake_torch(properties=properties), other), "cuda:1")
+    assert "bench-throughput" in stages(
+        events_of(monkeypatch, fake_torch("6.3", properties=properties), request), "cuda:1"
+    )
 
 
 def refusing(*_: Any) -> NoReturn:

@@ -162,6 +162,13 @@ def test_what_was_read_meanwhile_is_joined_by_time_and_gpu(names: dict[str, Any]
     assert read.temperature_c is None
 
 
+def test_a_recording_brings_what_was_read_as_an_event() -> None:
+    samples = [{"time": 105.0, "pci": "00000000:65:00.0", "clock_mhz": 1500, "throttle": ["sw_power_cap"]}]
+    events = [device(pci="0000:65:00.0"), matmul(700.0), {"kind": "bench-telemetry", "samples": samples}]
+    (figure,) = summarise(events).figures
+    assert (figure.conditions.clock_mhz, figure.conditions.throttle) == (1500, ("sw_power_cap",))
+
+
 def test_without_telemetry_torch_itself_may_have_read_the_clock() -> None:
     (figure,) = summarise([device(), matmul(700, **at(1755.0, temperature_c=61))]).figures
     assert (figure.conditions.clock_mhz, figure.conditions.temperature_c) == (1755, 61)
@@ -280,6 +287,20 @@ def test_doubt_is_not_slowness(tables: Tables) -> None:
     (verdict,) = verdicts(summarise([device(), event]), tables)
     assert verdict.ratio < verdict.threshold
     assert not verdict.slow
+
+
+@pytest.mark.parametrize(("count", "slow"), [(5, False), (6, True)])
+def test_too_few_samples_prove_nothing(tables: Tables, count: int, slow: bool) -> None:
+    """With fewer than six there is no confidence interval: against the peak, against equals, against an earlier run."""
+    few = series("matmul", [1.0] * count, flops_per_step=100 * TERA)
+    equal = [device("cuda:1"), matmul(700.0, "cuda:1")]
+    earlier = summarise([device(), series("matmul", 0.1, flops_per_step=100 * TERA)])
+    found = verdicts(summarise([device(), few, *equal]), tables, earlier)
+    judged = {item.against: item.slow for item in found if item.figure.device == "cuda:0"}
+    assert judged == {"peak": slow, "equal": slow, "baseline": slow}
+    old = summarise([device(), series("matmul", [0.1] * count, flops_per_step=100 * TERA)])
+    found = verdicts(summarise([device(), matmul(100.0)]), tables, old)
+    assert [item.slow for item in found if item.against == "baseline"] == [slow]
 
 
 def test_equal_gpus_are_compared_with_the_best_of_them(tables: Tables) -> None:

@@ -5,20 +5,23 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
+import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import DATA
+from conftest import DATA, ROOT
 
 from torchdoctor.facts import Unknown
 from torchdoctor.live import record
 from torchdoctor.readers import live_nvidia
 from torchdoctor.readers.assemble import assemble
 from torchdoctor.readers.live import ALL_WANTS
-from torchdoctor.recording import Recording, Want
+from torchdoctor.recording import Answer, Recording, Want
 from torchdoctor.starting import LiveError
 from torchdoctor.tables import Tables
 from torchdoctor.which_python import PythonChoice, choose, command_of, is_local, with_input
@@ -155,6 +158,87 @@ def test_answers_given_before_the_end_are_kept(script: Script, tmp_path: Path) -
     assert recording.answers[stuck.key].error.startswith("no answer")
     assert recording.answers[after.key].error.startswith("no answer")
     assert not recording.answers[after.key].absent
+
+
+# ----------------------------------------------------------------------------------------------------------- Ctrl-C
+
+
+@pytest.fixture
+def endless_smi(script: Script, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """An nvidia-smi on the path that writes its process number and never returns."""
+    tool = Path(script(f"echo $$ > {tmp_path}/smi.pid; exec sleep 300"))
+    tool.rename(tool.with_name("nvidia-smi"))
+    monkeypatch.setenv("PATH", f"{tool.parent}{os.pathsep}{os.environ['PATH']}")
+    return tmp_path / "smi.pid"
+
+
+def is_gone(pid: str) -> bool:
+    status = Path(f"/proc/{pid}/stat")
+    try:
+        return status.read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+def interrupt_when(is_there: Callable[[], bool], pid: int) -> threading.Thread:
+    """Send SIGINT a moment after something is there."""
+
+    def wait() -> None:
+        for _ in range(1000):
+            if is_there():
+                break
+            time.sleep(0.02)
+        time.sleep(0.7)  # and what else is asked has been answered
+        os.kill(pid, signal.SIGINT)
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    return thread
+
+
+def test_ctrl_c_during_the_questions_keeps_the_answers(endless_smi: Path) -> None:
+    def proof(*_: object) -> Answer:
+        raise AssertionError("torch was run after Ctrl-C")
+
+    thread = interrupt_when(endless_smi.exists, os.getpid())
+    recording = record(asked(sys.executable), ALL_WANTS, timeout=60, proof=proof)
+    thread.join()
+    assert recording.answers["python"].value["version"]
+    assert isinstance(recording.answers["distributions"].value, list)
+    assert recording.answers["command nvidia-smi"].error == "interrupted"
+    assert recording.answers["trial"].value["runs"][0]["ended"]["reason"] == "interrupted"
+    time.sleep(0.2)
+    assert is_gone(endless_smi.read_text().strip())
+
+
+def test_ctrl_c_while_torch_is_run_keeps_the_answers() -> None:
+    def proof(*_: object) -> Answer:
+        raise KeyboardInterrupt
+
+    recording = record(asked(sys.executable), ALL_WANTS, proof=proof)
+    assert recording.answers["trial"].value["runs"][0]["ended"]["reason"] == "interrupted"
+    assert [key for key, answer in recording.answers.items() if answer.error == "interrupted"] == []
+
+
+def test_ctrl_c_before_the_first_answer_leaves_nothing_to_report(script: Script, tmp_path: Path) -> None:
+    thread = interrupt_when((tmp_path / "begun").exists, os.getpid())
+    with pytest.raises(KeyboardInterrupt):
+        record(asked(script(f"touch {tmp_path}/begun; exec sleep 300")), ALL_WANTS, timeout=60)
+    thread.join()
+
+
+@pytest.mark.parametrize("static", [True, False], ids=["static", "whole"])
+def test_ctrl_c_prints_the_report_so_far(endless_smi: Path, static: bool) -> None:
+    arguments = ["check", "--timeout", "60", "--python", sys.executable, *(["--static"] if static else [])]
+    child = subprocess.Popen(
+        [sys.executable, "-m", "torchdoctor", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)}, cwd=endless_smi.parent,
+    )  # fmt: skip
+    interrupt_when(endless_smi.exists, child.pid).join()
+    out, err = child.communicate(timeout=30)
+    assert child.returncode == 130
+    assert f"examined: {sys.executable}" in out
+    assert err.strip() == "interrupted: the report holds what was known until then"
 
 
 # ------------------------------------------------------------------------------------------- an nvidia-smi on the path

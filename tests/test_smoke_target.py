@@ -12,12 +12,14 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import fake_torch
 import pytest
 from conftest import ROOT
 
-from torchdoctor.target import smoke, smoke_folder, smoke_init, smoke_list, smoke_numerics
+from torchdoctor.cli import run as command
+from torchdoctor.target import smoke, smoke_folder, smoke_init, smoke_list, smoke_numerics, smoke_repro
 from torchdoctor.target.smoke_devices import LACKS, LIBRARIES, Device
-from torchdoctor.target.smoke_run import Job, Skip, Wrong, finite, run_probe, verdict
+from torchdoctor.target.smoke_run import Job, Skip, Wrong, error_text, finite, run_probe, verdict
 
 PYTHON = os.environ.get("TORCHDOCTOR_TEST_PYTHON") or sys.executable
 QUICK = [
@@ -125,6 +127,8 @@ def test_the_folder_is_told_and_gone(quick: list[Event]) -> None:
 def test_repro_tells_flags_and_repeats(quick: list[Event]) -> None:
     (repro,) = told(quick, "repro")
     assert repro["seeded_runs_equal"] is True
+    assert all(device == "cpu" or device[:4] in ("cuda", "xpu:", "mps") for device in repro["devices"])
+    assert repro["device"] in repro["devices"]
     assert repro["worker_seeds_differ"] in ((True,) if sys.platform == "linux" else (True, None))
     assert repro["deterministic_algorithms"] is False
     assert repro["float32_matmul_precision"] == "highest"
@@ -292,6 +296,77 @@ def test_an_unexpected_exception_is_a_failed_probe_and_the_run_goes_on() -> None
     conv, checkpoint = told(events, "probe")[-2:]
     assert (conv["outcome"], conv["error"]) == ("failed", "ZeroDivisionError: out of the blue")
     assert checkpoint["outcome"] == "passed"
+
+
+@pytest.mark.torch
+@pytest.mark.usefixtures("_torch")
+def test_a_quantised_product_is_measured_against_float64() -> None:
+    """Integers that are multiplied rightly and were rounded wrongly: the exact comparison alone cannot see it."""
+    right, wrong = told(
+        run(
+            """
+            import torch
+            request = {"only": ["int8"], "devices": ["cpu"]}
+            smoke.main(tell, request)
+            real = torch.Tensor.round
+            torch.Tensor.round = lambda self: real(self * 0.9)
+            smoke.main(tell, request)
+            """
+        ),
+        "probe",
+    )[2::3]
+    assert right["outcome"] == "passed", right
+    assert 0 < right["values"]["error"] <= right["values"]["bound"] < 1
+    assert (wrong["outcome"], wrong["error"].split(" is off")[0]) == ("failed", "a quantised product"), wrong
+
+
+@pytest.mark.torch
+@pytest.mark.usefixtures("_torch")
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+def test_how_a_worker_ended_is_told_with_its_loss() -> None:
+    """Torch tells of the lost worker, and of the signal that ended it in the cause of that error alone."""
+    events = run(
+        """
+        import signal, torch
+        class Full(torch.utils.data.TensorDataset):
+            def __getitem__(self, index):
+                os.kill(os.getpid(), signal.SIGBUS)
+        torch.utils.data.TensorDataset = Full
+        smoke.main(tell, {"only": ["dataloader"], "devices": ["cpu"]})
+        """
+    )
+    (probe,) = [probe for probe in told(events, "probe") if probe["id"] == "dataloader"]
+    assert probe["outcome"] == "failed"
+    assert "Bus error" in probe["error"]
+
+
+def test_a_long_error_keeps_its_end_within_what_is_read() -> None:
+    text = error_text(RuntimeError("frame\n" * 1000 + "No space left on device"))
+    assert len(text) <= 1000  # readers keep no more
+    assert text.startswith("RuntimeError: frame")
+    assert text.endswith("No space left on device")
+
+
+@pytest.mark.parametrize(
+    ("equal", "worst"),
+    [
+        ({"cpu": True}, "cpu"),
+        ({"cuda:0": True, "cuda:1": False, "cuda:2": None}, "cuda:1"),
+        ({"cuda:0": True, "cuda:1": None}, "cuda:1"),
+        ({"cuda:0": True, "cuda:1": True}, "cuda:0"),
+    ],
+)
+def test_repeats_are_measured_on_every_gpu(
+    monkeypatch: pytest.MonkeyPatch, equal: dict[str, bool | None], worst: str
+) -> None:
+    monkeypatch.setattr(smoke_repro, "repeats", lambda _torch, device: equal[device.name])
+    monkeypatch.setattr(smoke_repro, "seeds", lambda _torch: True)
+    devices: list[Any] = [SimpleNamespace(name=name, kind=name.split(":")[0]) for name in {"cpu": None, **equal}]
+    stages: list[str] = []
+    answer = smoke_repro.measure(lambda _kind, fields: stages.append(fields["device"]), None, devices)
+    assert stages == list(equal)
+    assert (answer["devices"], answer["device"]) == (equal, worst)
+    assert answer["seeded_runs_equal"] is equal[worst]
 
 
 # ---------------------------------------------------------------------------------------------- torch not importable
@@ -515,3 +590,40 @@ def test_where_nothing_can_be_written_there_is_no_folder(monkeypatch: pytest.Mon
     folder.remove()
     with pytest.raises(Skip, match="no folder"):
         gpu_job(gpu("cuda:0")).need_folder()
+
+
+# ---------------------------------------------------------------------------------- what was asked for and is not there
+
+
+@pytest.mark.parametrize("names", ["nosuch", "conv,nosuch"])
+def test_a_test_that_does_not_exist_is_an_error_of_usage(names: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert command(["smoke", "--only", names]) == 2
+    assert "--only nosuch: not a test (choose from: allocate, " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("names", [["cuda:7"], ["cpu", "cuda:7"]])
+def test_a_device_that_is_not_there_is_told(names: list[str]) -> None:
+    events: list[Event] = []
+    torch = SimpleNamespace()
+    facts = {"backend": "cpu", "warnings": []}
+    _, kept = smoke_init.start(lambda *event: events.append(event), torch, facts, names)
+    assert [device.name for device in kept] == [name for name in names if name == "cpu"]
+    (absent,) = [fields for fields in told(events, "probe") if fields["values"].get("absent")]
+    assert (absent["device"], absent["outcome"]) == ("cuda:7", "skipped")
+    assert absent["reason"] == "there is no such device; there are: cpu"
+
+
+@pytest.mark.parametrize(("names", "status"), [(("cuda:7",), 3), (("cpu", "cuda:7"), 3), (("cpu",), 0)])
+def test_a_device_that_is_not_there_leaves_the_answer_open(
+    names: tuple[str, ...], status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    fake_torch.install(tmp_path, fake_torch.CPU)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    devices = [word for name in names for word in ("--device", name)]
+    assert (
+        command(["smoke", "--only", "elementwise", "--python", sys.executable, "--fail-on", "never", *devices])
+        == status
+    )
+    noted = "--device cuda:7: there is no such device; there are: cpu" in capsys.readouterr().err
+    assert noted is (status == 3)

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import ROOT
 
 from torchdoctor import proof, trial
 from torchdoctor.checks.answers import answered
-from torchdoctor.facts import Facts, Probe, Trial
+from torchdoctor.facts import Facts, Probe, Torch, Trial
 from torchdoctor.readers.assemble import assemble
 from torchdoctor.readers.live_trial import read
 from torchdoctor.recording import Answer, Recording
+from torchdoctor.records import replace
+from torchdoctor.run_checks import run_checks
 from torchdoctor.tables import Tables
+from torchdoctor.target import smoke
 from torchdoctor.trial import Limits, run
 from torchdoctor.which_python import PythonChoice
 
@@ -24,6 +29,8 @@ HERE = PythonChoice(argv=(sys.executable,), why="the one that runs the tests", o
 posix = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 
 BODIES = {
+    "slow start": "import time; time.sleep(1); tell('stage', {'id': 'fft', 'device': 'cpu'}); time.sleep(600)",
+    "killed": "tell('stage', {'id': 'fft', 'device': 'cpu'}); import os; os.kill(os.getpid(), 9)",
     "fine": "tell('stage', {'id': 'a', 'device': 'cpu'}); tell('probe', {'id': 'a', 'seconds': 0.5}); tell('done', {})",
     "prints": "print('noise on stdout'); tell('done', {})",
     "raises": "tell('stage', {'id': 'import', 'device': 'cpu'}); raise OSError('libx.so.1: cannot open')",
@@ -172,13 +179,354 @@ def test_an_edited_recording_crashes_no_reader(value: Any) -> None:
     assert facts.trial.imported is not True
 
 
-def test_what_a_crash_cut_off_is_run_again_one_by_one() -> None:
-    plan = ["plan", {"probes": [["fft", "cpu"], ["conv", "cpu"], ["svd", "cpu"], ["train", "cpu"]]}]
-    told = ["probe", {"id": "fft", "device": "cpu", "outcome": "passed"}]
-    first = {"events": [plan, told], "ended": ended(stage="conv", device="cpu", signal="SIGSEGV")}
-    assert proof._cut_off(first) == [("svd", "cpu"), ("train", "cpu")]  # noqa: SLF001 - a pure rule
-    assert proof._cut_off({**first, "ended": ended(stage="import")}) == []  # noqa: SLF001 - as above
-    assert proof._cut_off({**first, "ended": ended(stage="conv", reason="interrupted")}) == []  # noqa: SLF001 - as above
+# --------------------------------------------------------------------------------------- what a crash or a loss cut off
+
+PLAN = [("fft", "cpu"), ("conv", "cpu"), ("svd", "cpu"), ("lstm", "cpu"), ("train", "cpu")]
+LOST = smoke.UNUSABLE
+
+
+class Children:
+    """Stands for the children: each crashes in the first of its tests that is named, and tells the others."""
+
+    def __init__(self, crashes: tuple[str, ...] = (), plan: tuple[tuple[str, str], ...] = tuple(PLAN)) -> None:
+        self.crashes, self.plan = crashes, plan
+        self.asked: list[dict[str, Any]] = []
+        self.interrupt_at = 0
+        self.dead = False
+
+    def __call__(self, _python: object, _module: str, _parts: object, request: dict[str, Any], *_: object) -> Any:
+        self.asked.append(request)
+        if len(self.asked) == self.interrupt_at:
+            return {"events": [], "ended": ended(stage="import", reason="interrupted")}
+        if self.dead and len(self.asked) > 1:
+            return {"events": [], "ended": ended(stage="init", signal="SIGABRT")}
+        due = [test for test in self.plan if test[0] in (request["only"] or [name for name, _ in self.plan])]
+        due = [test for test in due if test[1] in (request["devices"] or [device for _, device in self.plan])]
+        events: list[list[Any]] = [["plan", {"probes": [list(test) for test in due]}]]
+        for id_, device in due:
+            events.append(["stage", {"id": id_, "device": device, "library": f"lib{id_}"}])
+            if id_ in self.crashes:
+                return {"events": events, "ended": ended(stage=id_, device=device, signal="SIGSEGV")}
+            events.append(["probe", {"id": id_, "device": device, "outcome": "passed", "seconds": 0.1}])
+        if request["repro"]:
+            events += [["stage", {"id": "repro", "device": "cpu"}], ["repro", {"seeded_runs_equal": True}]]
+        if request["bench"] is not None:
+            events += [["stage", {"id": "bench", "device": "cpu"}], ["bench-done", {"seconds": 1.0, "profile": "x"}]]
+        return {"events": [*events, ["done", {}]], "ended": ended()}
+
+
+def proved(monkeypatch: pytest.MonkeyPatch, children: Any, **asked: Any) -> Facts:
+    monkeypatch.setattr(proof, "run", children)
+    answer = proof.prove(HERE, proof.Asked(**asked), Limits(), lambda _stage, _device: None)
+    return assemble(read(Recording({"trial": answer})))
+
+
+def outcomes(facts: Facts) -> dict[str, str]:
+    assert isinstance(facts.trial.probes, tuple)
+    return {probe.id: probe.outcome for probe in facts.trial.probes}
+
+
+def test_what_a_crash_cut_off_is_run_again_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    children = Children(crashes=("conv", "lstm"))
+    facts = proved(monkeypatch, children)
+    assert [request["only"] for request in children.asked] == [[], ["svd", "lstm", "train"], ["train"]]
+    assert outcomes(facts) == {
+        "fft": "passed", "conv": "failed", "svd": "passed", "lstm": "failed", "train": "passed",
+    }  # fmt: skip
+    assert isinstance(facts.trial.probes, tuple)
+    assert [probe.library for probe in facts.trial.probes if probe.outcome == "failed"] == ["libconv", "liblstm"]
+
+
+def test_tests_that_no_child_reached_are_skipped_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = tuple((f"t{number}", "cpu") for number in range(20))
+    children = Children(crashes=tuple(name for name, _ in plan), plan=plan)
+    facts = proved(monkeypatch, children)
+    assert len(children.asked) == 13
+    assert list(outcomes(facts).values()) == ["failed"] * 13 + ["skipped"] * 7
+    assert isinstance(facts.trial.probes, tuple)
+    assert facts.trial.probes[-1].reason == "not run: 12 processes ended or lost the device before it"
+
+
+def test_a_device_that_does_not_start_again_ends_the_attempts(monkeypatch: pytest.MonkeyPatch) -> None:
+    children = Children(crashes=("conv",))
+    children.dead = True
+    facts = proved(monkeypatch, children)
+    assert len(children.asked) == 2
+    assert outcomes(facts)["train"] == "skipped"
+    assert isinstance(facts.trial.probes, tuple)
+    assert "did not get as far" in str(facts.trial.probes[-1].reason)
+
+
+def test_tests_of_a_lost_device_are_run_again_and_take_their_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    children = Children()
+
+    def lose(*arguments: Any) -> Any:
+        told = children(*arguments)
+        if len(children.asked) == 1:
+            for kind, fields in told["events"]:
+                if kind == "probe" and fields["id"] == "conv":
+                    fields.update(outcome="failed", error="CUDA error: an illegal memory access was encountered")
+                elif kind == "probe" and fields["id"] != "fft":
+                    fields.update(outcome="skipped", reason=LOST)
+        return told
+
+    facts = proved(monkeypatch, lose)
+    assert [request["only"] for request in children.asked] == [[], ["svd", "lstm", "train"]]
+    assert list(outcomes(facts).items()) == [
+        ("fft", "passed"), ("conv", "failed"), ("svd", "passed"), ("lstm", "passed"), ("train", "passed"),
+    ]  # fmt: skip
+
+
+def test_an_interruption_of_a_further_child_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    children = Children(crashes=("conv",))
+    children.interrupt_at = 2
+    facts = proved(monkeypatch, children, bench={"seconds": 1})
+    assert len(children.asked) == 2
+    assert facts.trial.interrupted is True
+    assert outcomes(facts) == {
+        "fft": "passed", "conv": "failed", "svd": "skipped", "lstm": "skipped", "train": "skipped",
+    }  # fmt: skip
+    assert facts.trial.bench == ({"device": "any device", "reason": "interrupted", "kind": "bench-skipped"},)
+
+
+def test_after_a_crash_the_benchmark_and_the_judgement_have_a_child(monkeypatch: pytest.MonkeyPatch) -> None:
+    children = Children(crashes=("train",))
+    facts = proved(monkeypatch, children, bench={"seconds": 1}, repro=True)
+    last = children.asked[-1]
+    assert (len(children.asked), last["only"], last["bench"], last["repro"]) == (2, ["import"], {"seconds": 1}, True)
+    assert facts.trial.repro == {"seeded_runs_equal": True}
+    assert isinstance(facts.trial.bench, tuple)
+    assert [event["kind"] for event in facts.trial.bench] == ["bench-done"]
+    assert len(outcomes(facts)) == len(PLAN)
+
+
+def test_a_benchmark_that_cannot_be_started_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    children = Children(crashes=("train",))
+    children.dead = True
+    facts = proved(monkeypatch, children, bench={"seconds": 1})
+    assert isinstance(facts.trial.bench, tuple)
+    assert facts.trial.bench[0]["reason"] == "its process ended in the stage init (SIGABRT)"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the loader of glibc tells")
+def test_an_interruption_while_the_last_library_is_sought_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    hows = iter([{"signal": "SIGSEGV"}, {"reason": "interrupted"}])
+    facts = proved(monkeypatch, lambda *_: {"events": [], "ended": ended(stage="import", **next(hows))})
+    assert (facts.trial.interrupted, facts.trial.signal) == (True, "SIGSEGV")
+
+
+@pytest.mark.parametrize(("stage", "how"), [("import", "SIGKILL"), ("import", ""), ("init", "SIGSEGV")])
+def test_without_torch_nothing_is_run_again(monkeypatch: pytest.MonkeyPatch, stage: str, how: str) -> None:
+    asked = []
+
+    def child(*arguments: Any) -> Any:
+        asked.append(arguments)
+        return {"events": [], "ended": ended(stage=stage, signal=how)}
+
+    proved(monkeypatch, child, bench={"seconds": 1}, repro=True)
+    assert len(asked) == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the loader of glibc tells")
+def test_a_crash_of_the_import_names_the_last_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("_ctypes_test", reason="a library of Python's own tests")
+    package = tmp_path / "torch"
+    package.mkdir()
+    (package / "__init__.py").write_text("import _ctypes_test, os\nos.kill(os.getpid(), 11)\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    watched = []
+    answer = proof.prove(HERE, proof.Asked(), Limits(20, 20, 20), lambda stage, _device: watched.append(stage))
+    facts = assemble(read(Recording({"trial": answer})))
+    assert watched == ["import", "import"]
+    assert (facts.trial.signal, facts.trial.stage) == ("SIGSEGV", "import")
+    assert str(facts.trial.library).startswith("_ctypes_test.")
+
+
+# ------------------------------------------------------------------------------------------------- how a test was ended
+
+STACK = """Timeout (0:00:30)!
+Thread 0x00007f (most recent call first):
+  File "/x/torch/nn/functional.py", line 5 in conv2d
+  File "<string>", line 9 in main
+"""
+HOW = [
+    ({"reason": "timed out", "seconds": 41.0, "stage_seconds": 30.1}, "no answer in 30.1 s"),
+    (
+        {"reason": "timed out", "stage_seconds": 30.1, "output": STACK},
+        'no answer in 30.1 s, in File "/x/torch/nn/functional.py", line 5 in conv2d',
+    ),
+    (
+        {"reason": "timed out", "stage_seconds": 30.1, "unkillable": True},
+        "no answer in 30.1 s; it waits in the kernel and could not be ended",
+    ),
+    ({"signal": "SIGKILL"}, "killed (SIGKILL): the OOM killer or another process"),
+    ({"signal": "SIGKILL", "oom_kills": 0}, "killed (SIGKILL): the OOM killer or another process"),
+    ({"signal": "SIGKILL", "oom_kills": 1}, "killed (SIGKILL): memory ran out"),
+    ({"signal": "SIGABRT"}, "ended by SIGABRT"),
+    ({"status": 3}, "exit status 3"),
+]
+
+
+@pytest.mark.parametrize(("how", "error"), HOW)
+def test_how_a_child_ended_in_a_test_is_told(how: dict[str, Any], error: str) -> None:
+    facts = facts_of({"events": [probe("import")], "ended": ended(stage="conv", device="cpu", **how)})
+    assert isinstance(facts.trial.probes, tuple)
+    assert facts.trial.probes[-1].error == error
+
+
+def test_an_import_that_cannot_be_ended_says_so() -> None:
+    how = {"reason": "timed out", "status": None, "unkillable": True, "output": STACK}
+    facts = facts_of({"events": [["stage", {"id": "import"}]], "ended": ended(stage="import", **how)})
+    assert str(facts.trial.error).endswith("; it waits in the kernel and could not be ended")
+
+
+@posix
+@pytest.mark.usefixtures("scripts")
+def test_the_time_of_a_stage_is_its_own() -> None:
+    told = try_out("slow start")["ended"]
+    assert told["reason"] == "timed out"
+    assert told["seconds"] - told["stage_seconds"] > 0.9
+
+
+def test_kills_for_want_of_memory_are_counted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    counts = tmp_path / "memory.events"
+    counts.write_text("low 0\noom 3\noom_kill 2\noom_group_kill 0\n")
+    monkeypatch.setattr(trial, "_OOM_COUNTS", (str(tmp_path / "absent"), str(counts)))
+    assert trial._oom_kills() == 2  # noqa: SLF001 - a pure rule
+
+
+@posix
+@pytest.mark.usefixtures("scripts")
+def test_a_kill_that_the_kernel_counts_meanwhile_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted = iter((4, 5))
+    monkeypatch.setattr(trial, "_oom_kills", lambda: next(counted))
+    told = try_out("killed")
+    assert (told["ended"]["signal"], told["ended"]["oom_kills"]) == ("SIGKILL", 1)
+    assert facts_of(told).trial.oom_killed is True
+
+
+def ended_in(stage: str, device: str = "cpu", **how: Any) -> Facts:
+    return facts_of({"events": [probe("import")], "ended": ended(stage=stage, device=device, **how)})
+
+
+def ids(facts: Facts, tables: Tables) -> list[str]:
+    return [found.id for found in run_checks(facts, tables)[0]]
+
+
+@pytest.mark.parametrize(
+    ("stage", "words"),
+    [("conv", "the smoke test conv on cpu"), ("init", "the stage init"), ("import", "the import of torch")],
+)
+def test_an_illegal_instruction_names_where_it_was_and_is_one_finding(tables: Tables, stage: str, words: str) -> None:
+    facts = facts_of({"events": [], "ended": ended(stage=stage, device="cpu", signal="SIGILL")})
+    (found,) = answered(facts, tables, "cpu-instructions-missing")
+    assert str(found.summary) == f"{words} is ended by an illegal instruction"
+    said = ids(facts, tables)
+    assert "cpu-instructions-missing" in said
+    assert not {"smoke-test-failed", "gpu-init-failed"} & set(said)
+
+
+def test_a_kill_for_want_of_memory_is_its_own_finding(tables: Tables) -> None:
+    said = ids(ended_in("train", signal="SIGKILL", oom_kills=1), tables)
+    assert "host-memory-exhausted" in said
+    assert "smoke-test-failed" not in said
+    assert "smoke-test-failed" in ids(ended_in("train", signal="SIGKILL"), tables)
+
+
+def test_a_paging_file_that_is_too_small_is_memory(tables: Tables) -> None:
+    error = "OSError: [WinError 1455] The paging file is too small for this operation to complete"
+    facts = facts_of({"events": [probe("import", "failed", error=error)], "ended": ended()})
+    found, _ = run_checks(replace(facts, torch=Torch(installed=True)), tables)
+    assert [(item.id, item.explained_by) for item in found if item.id in {"host-memory-exhausted", FAILS}] == [
+        ("host-memory-exhausted", None), (FAILS, "host-memory-exhausted"),
+    ]  # fmt: skip
+
+
+FAILS = "torch-import-fails"
+WHY = [
+    ("maximum error 0.5 exceeds 0.1", {}, "its result is not the true one", "smoke --only train"),
+    ("RuntimeError: boom", {}, "an error was raised", "smoke --only train"),
+    ("ended by SIGSEGV", {"ended": True}, "did not survive", "smoke --only train"),
+    ("InductorError: InvalidCxxCompiler: No working C++ compiler found", {}, "found no compiler", "g++"),
+]
+
+
+@pytest.mark.parametrize(("error", "values", "why", "remedy"), WHY)
+def test_why_a_test_failed_is_told_by_its_error(
+    tables: Tables, error: str, values: dict[str, object], why: str, remedy: str
+) -> None:
+    failed = Probe(id="train", device="cpu", library="libtorch_cpu", outcome="failed", error=error, values=values)
+    (found,) = answered(Facts(trial=Trial(probes=(failed,))), tables, "smoke-test-failed")
+    assert why in str(found.why)
+    (only,) = found.remedies
+    assert remedy in f"{only.text} {only.commands}"
+
+
+# ------------------------------------------------------------------------------- files named like a standard module
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "module"),
+    [
+        ("/w/random.py", "random.py", "random"),
+        (r"C:\w\timeit.py", "timeit.py", "timeit"),
+        ("/w/copy/__init__.py", "copy", "copy"),
+    ],
+)
+def test_a_file_that_hides_a_standard_module_is_to_be_renamed(
+    tables: Tables, path: str, name: str, module: str
+) -> None:
+    error = "ImportError: cannot import name 'Random' from 'random'"
+    told = probe("import", "failed", error=error, values={"hides": path})
+    facts = replace(facts_of({"events": [told], "ended": ended()}), torch=Torch(installed=True))
+    (found,) = [item for item in run_checks(facts, tables)[0] if item.id == FAILS]
+    assert str(found.summary) == f"a file named {name} hides the standard module {module}"
+    assert [remedy.installs for remedy in found.remedies] == [False]
+    assert "Rename" in str(found.remedies[0].text)
+
+
+@pytest.mark.parametrize("file", ["random.py", "timeit.py", "tempfile.py", "shutil.py", "re.py", "copy/__init__.py"])
+def test_a_user_s_file_meets_torch_and_not_our_own_parts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str
+) -> None:
+    """A torch that needs the module fails as in the user's own program, and the answer names the file."""
+    module = file.partition("/")[0].removesuffix(".py")
+    place = tmp_path / "work" / file
+    place.parent.mkdir(parents=True)
+    place.write_text("mine = 1\n")
+    package = tmp_path / "site" / "torch"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text(f"from {module} import nothing_of_that_name\n")
+    monkeypatch.setenv("PYTHONPATH", str(package.parent))
+    monkeypatch.chdir(tmp_path / "work")
+    told = run(HERE, "smoke", proof._PARTS, {"level": "quick"}, Limits(20, 20, 20), lambda _s, _d: None)  # noqa: SLF001 - the parts as they are shipped
+    assert told["ended"]["status"] == 0, told["ended"]["output"]
+    (failed,) = [fields for kind, fields in told["events"] if kind == "probe"]
+    assert (failed["outcome"], failed["values"]["hides"]) == ("failed", str(place))
+
+
+def test_a_user_s_file_is_not_taken_for_the_library_s_by_the_product_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "argparse.py").write_text("raise RuntimeError('the file of the user')\n")
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    command = [sys.executable, "-m", "torchdoctor", "--help"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("module", ["random", "torch_of_mine"])
+def test_where_nothing_is_hidden_no_file_is_blamed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str
+) -> None:
+    package = tmp_path / "torch"
+    package.mkdir()
+    (package / "__init__.py").write_text(f"from {module} import nothing_of_that_name\n")
+    (tmp_path / "torch_of_mine.py").write_text("mine = 1\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    told = run(HERE, "smoke", proof._PARTS, {"level": "quick"}, Limits(20, 20, 20), lambda _s, _d: None)  # noqa: SLF001 - as above
+    (failed,) = [fields for kind, fields in told["events"] if kind == "probe"]
+    assert (failed["outcome"], failed["values"]["hides"]) == ("failed", None)
 
 
 ANSWERS = [

@@ -22,5 +22,15 @@ def main(argv: list[str] | None = None) -> int:
     return run(arguments)
 
 
+def _leave_the_current_folder() -> None:
+    """``python -m`` puts the current folder first: a file there named random.py must not be taken for the library's."""
+    import os
+
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120 - pathlib costs time
+    if sys.path and sys.path[0] != package and os.path.exists(sys.path[0]) and os.path.samefile(sys.path[0], "."):  # noqa: PTH110, PTH121 - as above
+        del sys.path[0]
+
+
 if __name__ == "__main__":
+    _leave_the_current_folder()
     sys.exit(main())

@@ -26,22 +26,25 @@ from torchdoctor.records import is_record
 T = TypeVar("T")
 Events = Iterable[Mapping[str, Any]]
 Telemetry = Sequence[Mapping[str, Any]]
+TELEMETRY = "bench-telemetry"
 
 
 def summarise(events: Events, telemetry: Telemetry = ()) -> BenchResult:
     """Turn the events of target/bench.py, each with its ``kind``, into figures; a malformed one is left out.
 
     ``telemetry`` holds what the asker read of its GPUs meanwhile: ``time`` (seconds since the epoch), ``pci``, ``uuid``
-    or ``device`` (cuda:0), and the fields of ``Conditions``, ``throttle`` as a list of reasons.
+    or ``device`` (cuda:0), and the fields of ``Conditions``, ``throttle`` as a list of reasons. A recording brings it
+    as an event of its own kind, with ``samples``.
     """
     told: dict[str, list[Mapping[str, Any]]] = {}
     for fields in events:
         told.setdefault(str(fields.get("kind")), []).append(fields)
+    samples = [*telemetry, *(sample for fields in told.get(TELEMETRY, ()) for sample in fields["samples"])]
     devices = _read(_device, told.get("bench-device"))
     done = told.get("bench-done", [{}])[-1]
     return BenchResult(
         devices=devices,
-        figures=_read(lambda fields: _figure(fields, _joined(fields, devices, telemetry)), told.get("bench-series")),
+        figures=_read(lambda fields: _figure(fields, _joined(fields, devices, samples)), told.get("bench-series")),
         losses=_read(_loss, told.get("bench-loss")),
         waits=_read(_waiting, told.get("bench-data")),
         sweep=next(reversed(_read(_sweep, told.get("bench-sweep"))), None),  # each tells what the one before it told
@@ -152,8 +155,8 @@ def _loss(fields: Mapping[str, Any]) -> Loss:
         cpu_first=_number(fields["cpu_first"]),
         cpu_last=_number(fields["cpu_last"]),
         finite=bool(fields["finite"]),
-        fell=fields["fell"],
-        agrees=fields["agrees"],
+        fell=_mark(fields["fell"]),
+        agrees=_mark(fields["agrees"]),
         accuracy=_number(fields["accuracy"]),
     )
 
@@ -200,6 +203,11 @@ def _plain(thing: Any) -> Any:
     if is_record(thing):
         return {member.name: _plain(getattr(thing, member.name)) for member in members(thing)}
     return [_plain(item) for item in thing] if isinstance(thing, tuple) else thing
+
+
+def _mark(value: Any) -> bool | None:
+    """Yes, no, or not given."""
+    return value if isinstance(value, bool) else None
 
 
 def _number(value: Any) -> float | None:

@@ -15,6 +15,7 @@ Against = Literal["peak", "memory", "pcie", "equal", "baseline"]
 TENSOR, SIMPLE, AMD = 0.55, 0.5, 0.4  # of the peak at the measured clock: matrix products that are not slow
 MEMORY, PCIE = 0.75, 0.75  # of the memory's and of the link's bandwidth
 EQUAL = 0.9  # of the best among equal GPUs, and of a saved run
+LEAST = 6  # samples: with fewer there is no confidence interval of the median
 COMPARED = ("throughput", "matmul", "copy")  # between equal GPUs: not what depends on the host's side
 PCIE_OLD = 2  # the last generation with ten bits on the wire for a byte; later ones send 128 of 130
 TERA, GIGA = 1e12, 1e9
@@ -44,7 +45,7 @@ class Verdict:
 def verdicts(result: BenchResult, tables: Tables, baseline: BenchResult | None = None) -> tuple[Verdict, ...]:
     """Every comparison that can be made; a GPU that no table knows has figures and no verdict."""
     found = [verdict for figure in result.figures for verdict in _of_figure(figure, result, tables)]
-    return (*found, *_between_equals(result), *(_since(result, baseline) if baseline else ()))
+    return (*found, *_between_equals(result), *(since(result, baseline) if baseline else ()))
 
 
 def _of_figure(figure: Figure, result: BenchResult, tables: Tables) -> Iterator[Verdict]:
@@ -107,7 +108,7 @@ def _between_equals(result: BenchResult) -> Iterator[Verdict]:
                 yield _against_other("equal", figure, best, best.device)
 
 
-def _since(result: BenchResult, baseline: BenchResult) -> Iterator[Verdict]:
+def since(result: BenchResult, baseline: BenchResult) -> Iterator[Verdict]:
     """Each figure against the same one of a saved run, on the same device of the same model."""
     before = {(figure.name, figure.device, figure.dtype): figure for figure in baseline.figures}
     for figure in result.figures:
@@ -126,7 +127,7 @@ def _since(result: BenchResult, baseline: BenchResult) -> Iterator[Verdict]:
 def _against_other(against: Against, figure: Figure, other: Figure, name: str) -> Verdict:
     """Slower than another figure, with no doubt left by the spread of either."""
     ratio = figure.rate / other.rate
-    slow = ratio < EQUAL and figure.rates[1] < other.rates[0]
+    slow = ratio < EQUAL and figure.rates[1] < other.rates[0] and min(figure.samples, other.samples) >= LEAST
     return Verdict(against, figure, other.rate, ratio, EQUAL, slow, other=name)
 
 
@@ -139,5 +140,5 @@ def _verdict(
     row: GpuPeak | None = None,
     share: float | None = None,
 ) -> Verdict:
-    slow = figure.rates[1] < limit * expected
+    slow = figure.rates[1] < limit * expected and figure.samples >= LEAST
     return Verdict(against, figure, expected, figure.rate / expected, limit, slow, share is not None, share, row=row)

@@ -282,6 +282,8 @@ class Trial:
     signal: str | None | Unknown = Unknown("signal that ended the trial")
     timed_out: bool | None | Unknown = Unknown("deadline of the trial")
     interrupted: bool | None | Unknown = Unknown("interruption of the trial")
+    oom_killed: bool | None | Unknown = Unknown("kill of the trial for want of memory")
+    hidden_by: str | None | Unknown = Unknown("file that hides a standard module")
     init: str | None | Unknown = Unknown("result of starting the devices")  # passed, failed, no-device
     init_code: int | None | Unknown = Unknown("number that CUDA answered")
     init_error: str | None | Unknown = Unknown("error of starting the devices")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,6 +15,7 @@ from torchdoctor.recording import Answer, Recording, Want
 from torchdoctor.starting import LiveError, line, program, start
 from torchdoctor.which_python import PythonChoice, is_local
 
+Proof = Callable[[PythonChoice, "Answer | None"], Answer]  # given what NVML told, if it was asked
 CHOICE, NOISE, PSUTIL, TRIAL = "choice", "noise", "psutil", "trial"
 START_SECONDS = 30.0
 _MARGIN = 2.0  # beyond the slowest want
@@ -39,6 +41,7 @@ class _Talk:
         self.answers: dict[str, dict[str, Any]] = {}
         self.out = self.err = ""
         self.status: int | None = None
+        self.interrupted = False
 
 
 def record(
@@ -46,42 +49,56 @@ def record(
     wants: Sequence[Want],
     *,
     timeout: float | None = None,
-    proof: Callable[[PythonChoice], Answer] | None = None,
+    proof: Proof | None = None,
 ) -> Recording:
     """Ask the host where ``python`` runs; raise ``LiveError`` when it cannot be asked.
 
     ``timeout`` takes the place of the start's deadline and of that of each command and library. ``proof`` runs torch
-    there after the questions; its answer is kept under the key ``trial``.
+    there after the questions; its answer is kept under the key ``trial``. Ctrl-C ends the questions: what was answered
+    until then is recorded, and that it was interrupted; it is raised when nothing was answered.
     """
     asked = nvml.start() if is_local(python.argv) else None
     try:
         wanted = [_PYTHON, *dict.fromkeys(want for want in wants if want != _PYTHON)]
-        answers, private = _answers(python, wanted, timeout)
-        here = is_local(python.argv) and private["mark"] == _own_mark()
-        if here:
-            answers[nvml.KEY] = nvml.finish(asked, timeout or nvml.SECONDS)
-        if here and not sys.platform.startswith("linux"):
-            answers[PSUTIL] = _ask_psutil()
-        if proof:
-            answers[TRIAL] = proof(python)
+        answers, private, interrupted = _answers(python, wanted, timeout)
+        try:
+            if not interrupted:
+                here = is_local(python.argv) and private["mark"] == _own_mark()
+                answers.update(_ask_ourselves(asked, timeout) if here else {})
+                answers.update({TRIAL: proof(python, answers.get(nvml.KEY))} if proof else {})
+        except KeyboardInterrupt:
+            interrupted = True
+        if interrupted:
+            answers[TRIAL] = Answer({"runs": [{"events": [], "ended": {"reason": "interrupted"}}]})
         return _redacted(answers, private)
     finally:
         if asked:
             nvml.end(asked)
 
 
+def _ask_ourselves(asked: subprocess.Popen[bytes] | None, timeout: float | None) -> dict[str, Answer]:
+    """What our own interpreter knows of the host that it shares with the examined one."""
+    answers = {nvml.KEY: nvml.finish(asked, timeout or nvml.SECONDS)}
+    if not sys.platform.startswith("linux"):
+        answers[PSUTIL] = _ask_psutil()
+    return answers
+
+
 def _answers(
     python: PythonChoice, wanted: Sequence[Want], timeout: float | None
-) -> tuple[dict[str, Answer], dict[str, str]]:
-    """The answers by key, and what was told for redaction alone."""
+) -> tuple[dict[str, Answer], dict[str, str], bool]:
+    """The answers by key, what was told for redaction alone, and whether Ctrl-C cut it short."""
     limit = timeout or START_SECONDS
     talk = _talk(python, wanted, limit, timeout)
     host = talk.answers.get(_PYTHON.key, {}).get("value")
     if not isinstance(host, dict):
+        if talk.interrupted:
+            raise KeyboardInterrupt
         raise LiveError(_trouble(python, talk, limit))
     private = {name: str(host.pop(name, "")) for name in _PRIVATE}
     due = [want for want in wanted if not want.only or str(host.get("platform")).startswith(want.only)]
-    return {want.key: _answer(want, talk, limit) for want in due} | dict(_about(python, talk)), private
+    answers = {want.key: _answer(want, talk, limit) for want in due} | dict(_about(python, talk))
+    return answers, private, talk.interrupted
 
 
 def _redacted(answers: Mapping[str, Answer], private: Mapping[str, str]) -> Recording:
@@ -98,7 +115,7 @@ def _redacted(answers: Mapping[str, Answer], private: Mapping[str, str]) -> Reco
 def _answer(want: Want, talk: _Talk, limit: float) -> Answer:
     answer = talk.answers.get(want.key)
     if answer is None:
-        return Answer(error=f"no answer in {limit:g} s")
+        return Answer(error="interrupted" if talk.interrupted else f"no answer in {limit:g} s")
     return Answer(answer.get("value"), bool(answer.get("absent")), str(answer.get("error", "")))
 
 
@@ -118,7 +135,11 @@ def _talk(python: PythonChoice, wanted: Sequence[Want], limit: float, timeout: f
     talk = _Talk()
     try:
         rest = _hand_over(child, program(_PARTS, "probe", nonce, wants, own=python.own).encode("ascii"))
-        out, err = _listen(child, rest, nonce, (limit, _MARGIN + max(want[3] for want in wants)))
+        try:
+            out, err = _listen(child, rest, nonce, (limit, _MARGIN + max(want[3] for want in wants)))
+        except KeyboardInterrupt:
+            talk.interrupted = True
+            out, err = _rest(child)
         talk.status = child.returncode
     finally:
         nvml.end(child)
@@ -138,6 +159,18 @@ def _listen(
             return late.stdout or b"", late.stderr or b""
     try:
         return child.communicate(timeout=seconds[1])
+    except subprocess.TimeoutExpired as late:
+        return late.stdout or b"", late.stderr or b""
+
+
+def _rest(child: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
+    """What it wrote until Ctrl-C. It has a session of its own and is told, so that it ends the commands it started."""
+    try:
+        if hasattr(os, "killpg"):
+            os.killpg(child.pid, signal.SIGINT)
+        return child.communicate(timeout=1.0)
+    except OSError:
+        return b"", b""
     except subprocess.TimeoutExpired as late:
         return late.stdout or b"", late.stderr or b""
 

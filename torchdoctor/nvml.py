@@ -6,12 +6,12 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from torchdoctor.recording import Answer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 KEY = "nvml"
 SECONDS = 10.0
@@ -39,12 +39,15 @@ def is_there() -> bool:
 
 def start() -> subprocess.Popen[bytes] | None:
     """Start asking; None where there is nothing to ask."""
-    if not is_there():
-        return None
-    code = f"import sys; sys.path[:] = {sys.path!r}; from torchdoctor.nvml import main; main()"
+    return child_of("torchdoctor.nvml", subprocess.PIPE) if is_there() else None
+
+
+def child_of(module: str, out: int | IO[bytes]) -> subprocess.Popen[bytes]:
+    """Run the ``main`` of a module of ours in a child of our own interpreter; it may read standard input to its end."""
+    code = f"import sys; sys.path[:] = {sys.path!r}; from {module} import main; main()"
     pipe, null = subprocess.PIPE, subprocess.DEVNULL
     return subprocess.Popen(  # noqa: S603 - our own interpreter and our own code
-        [sys.executable, "-B", "-c", code], stdin=null, stdout=pipe, stderr=null, start_new_session=True
+        [sys.executable, "-B", "-c", code], stdin=pipe, stdout=out, stderr=null, start_new_session=True
     )
 
 
@@ -97,12 +100,36 @@ def ask() -> dict[str, Any]:
         nvml.nvmlInit()
     except nvml.NVMLError as error:
         return {"error": _name(nvml, error)}
-    driver, cuda = _try(nvml, nvml.nvmlSystemGetDriverVersion), _try(nvml, nvml.nvmlSystemGetCudaDriverVersion_v2)
+    driver = attempt(nvml, nvml.nvmlSystemGetDriverVersion)
+    cuda = attempt(nvml, nvml.nvmlSystemGetCudaDriverVersion_v2)
     return {"error": "", "driver": driver, "cuda": cuda, "gpus": list(_gpus(nvml))}
 
 
+def gpus_of(answer: Answer | None) -> Sequence[Mapping[str, Any]]:
+    """The GPUs that an answer names."""
+    told = answer.value if answer else None
+    gpus = told.get("gpus") if isinstance(told, dict) else None
+    return [gpu for gpu in gpus if isinstance(gpu, dict)] if isinstance(gpus, list) else []
+
+
+def busy(gpus: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Why each GPU that other processes compute on is busy, by PCI address, by UUID, and by name if it is alone.
+
+    With MIG the processes may be on other instances than ours: nothing is said then.
+    """
+    reasons: dict[str, str] = {}
+    for gpu in gpus:
+        count = gpu.get("processes")
+        if count and not gpu.get("mig"):
+            names = [str(gpu.get("pci") or "").lower()[-12:], str(gpu.get("uuid") or "").removeprefix("GPU-")]
+            names += ["cuda:0"] if len(gpus) == 1 else []
+            word = "another process computes" if count == 1 else f"{count} other processes compute"
+            reasons.update(dict.fromkeys(filter(None, names), f"{word} on it"))
+    return reasons
+
+
 def _gpus(nvml: Any) -> Iterator[dict[str, Any]]:
-    for index in range(_try(nvml, nvml.nvmlDeviceGetCount) or 0):
+    for index in range(attempt(nvml, nvml.nvmlDeviceGetCount) or 0):
         yield {"index": index, **_gpu_at(nvml, index)}
 
 
@@ -115,25 +142,35 @@ def _gpu_at(nvml: Any, index: int) -> dict[str, Any]:
 
 
 def _gpu(nvml: Any, handle: Any) -> dict[str, Any]:
-    pci = _try(nvml, nvml.nvmlDeviceGetPciInfo, handle)
-    memory, mig = _try(nvml, nvml.nvmlDeviceGetMemoryInfo, handle), _try(nvml, nvml.nvmlDeviceGetMigMode, handle)
+    pci = attempt(nvml, nvml.nvmlDeviceGetPciInfo, handle)
+    memory, mig = attempt(nvml, nvml.nvmlDeviceGetMemoryInfo, handle), attempt(nvml, nvml.nvmlDeviceGetMigMode, handle)
     return {
-        "name": _try(nvml, nvml.nvmlDeviceGetName, handle),
-        "uuid": _try(nvml, nvml.nvmlDeviceGetUUID, handle),
-        "cc": _try(nvml, nvml.nvmlDeviceGetCudaComputeCapability, handle),
+        "name": attempt(nvml, nvml.nvmlDeviceGetName, handle),
+        "uuid": attempt(nvml, nvml.nvmlDeviceGetUUID, handle),
+        "cc": attempt(nvml, nvml.nvmlDeviceGetCudaComputeCapability, handle),
         "memory": memory.total if memory else None,
-        "pci": _text(pci.busId) if pci else None,
+        "pci": as_text(pci.busId) if pci else None,
         "pci_id": f"{pci.pciDeviceId >> 16:04X}" if pci else None,
         "mig": mig[0] if mig else None,
         "mig_instances": _mig_instances(nvml, handle) if mig and mig[0] else 0,
-        "persistence": _try(nvml, nvml.nvmlDeviceGetPersistenceMode, handle),
+        "persistence": attempt(nvml, nvml.nvmlDeviceGetPersistenceMode, handle),
         "fabric": _fabric(nvml, handle),
+        "processes": _processes(nvml, handle),
     }
 
 
+def _processes(nvml: Any, handle: Any) -> int | None:
+    """How many processes compute on it; one that also draws is a desktop's, and counted by Windows for every window."""
+    computing = attempt(nvml, nvml.nvmlDeviceGetComputeRunningProcesses, handle)
+    drawing = attempt(nvml, nvml.nvmlDeviceGetGraphicsRunningProcesses, handle) or ()
+    if computing is None:
+        return None
+    return len({process.pid for process in computing} - {process.pid for process in drawing})
+
+
 def _mig_instances(nvml: Any, handle: Any) -> int:
-    slots = range(_try(nvml, nvml.nvmlDeviceGetMaxMigDeviceCount, handle) or 0)
-    return sum(_try(nvml, nvml.nvmlDeviceGetMigDeviceHandleByIndex, handle, slot) is not None for slot in slots)
+    slots = range(attempt(nvml, nvml.nvmlDeviceGetMaxMigDeviceCount, handle) or 0)
+    return sum(attempt(nvml, nvml.nvmlDeviceGetMigDeviceHandleByIndex, handle, slot) is not None for slot in slots)
 
 
 def _fabric(nvml: Any, handle: Any) -> int | None:
@@ -146,16 +183,17 @@ def _fabric(nvml: Any, handle: Any) -> int | None:
         return None
 
 
-def _try(nvml: Any, function: Callable[..., Any], *args: Any) -> Any:
+def attempt(nvml: Any, function: Callable[..., Any], *args: Any) -> Any:
     """What a function says; None where the driver or the GPU does not support the question."""
     try:
         answer = function(*args)
-    except nvml.NVMLError:
+    except (nvml.NVMLError, getattr(nvml, "NVMLLibraryMismatchError", nvml.NVMLError)):
         return None
-    return _text(answer)
+    return as_text(answer)
 
 
-def _text(answer: Any) -> Any:
+def as_text(answer: Any) -> Any:
+    """Text where NVML answered in bytes; anything else as it is."""
     return answer.decode("utf-8", "replace") if isinstance(answer, bytes) else answer
 
 

@@ -1,13 +1,15 @@
-"""Proof by running: torch is imported and used in a child, and what a crash cut off is run again, test by test."""
+"""Proof by running: torch is imported and used in a child, and what a crash cut off is run in further ones."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from torchdoctor.recording import Answer
 from torchdoctor.trial import Limits, Watch, run
+from torchdoctor.trial_library import last_library
 from torchdoctor.which_python import PythonChoice
 
 _TARGET = Path(__file__).parent / "target"
@@ -18,7 +20,13 @@ LEVELS = ("quick", "standard", "long")
 NOTHING = ("import",)  # no test has this name: torch is imported, its devices are started, and that is all
 CHECK_BENCH: Mapping[str, Any] = {"seconds": 3, "sweep": False, "devices": [], "force": False, "profile": "check"}
 _MOST_RERUNS = 12
-_BEFORE_THE_PROBES = {"", "start", "import", "init"}
+_NO_DEVICE = "any device"
+_STUCK = "not run: a further process did not get as far as this test"
+_LOST = "the device is unusable after an earlier error"  # as target/smoke.py says it
+
+
+Test = tuple[str, str]  # id and device
+Run = dict[str, Any]
 
 
 class Asked(NamedTuple):
@@ -43,37 +51,98 @@ class Asked(NamedTuple):
 
 
 def prove(python: PythonChoice, asked: Asked, limits: Limits, watch: Watch) -> Answer:
-    """Run the smoke tests (and the benchmark) once, in one process; only after a failure are tests run one by one."""
-    first = run(python, "smoke", _PARTS, asked.request(), limits, watch)
-    runs = [first]
-    for probe, device in _cut_off(first)[:_MOST_RERUNS]:
-        alone = Asked(level=asked.level, only=(probe,), devices=(device,))
-        runs.append(run(python, "smoke", _PARTS, alone.request(), limits, watch))
-        if runs[-1]["ended"]["reason"] == "interrupted":
-            break
-    return Answer({"runs": [first, *map(_only_its_test, runs[1:])]})
+    """Run all in one process; only what a crash or a lost device cut off is run again, as much as possible together."""
+    interrupted: list[Run] = []
+
+    def child(asked: Asked, python: PythonChoice = python) -> Run:
+        told = run(python, "smoke", _PARTS, asked.request(), limits, watch)
+        if told["ended"]["reason"] == "interrupted":
+            interrupted.append({"events": [], "ended": told["ended"]})
+        return told
+
+    runs = [child(asked)]
+    runs[0]["ended"]["library"] = last_library(runs[0], python, partial(child, Asked(only=NOTHING)))
+    if not _ended_before_the_tests(runs[0]):
+        runs += _tests_again(runs[0], asked, child)
+        runs += _the_rest_again(runs, asked, child)
+    return Answer({"runs": runs + interrupted})
 
 
-def _cut_off(first: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The planned tests that the first child did not reach, because it ended in one or lost its device."""
-    events, ended = first["events"], first["ended"]
-    if ended["reason"] == "interrupted" or (ended["stage"] and ended["stage"] in _BEFORE_THE_PROBES):
-        return []
-    told = {(fields["id"], fields["device"]): fields for kind, fields in events if kind == "probe"}
-    lost = [
-        key for key, fields in told.items() if fields.get("reason") == "the device is unusable after an earlier error"
-    ]
-    plan: list[list[str]] = next((fields["probes"] for kind, fields in events if kind == "plan"), [])
-    missing = [(probe, device) for probe, device in plan if (probe, device) not in told]
-    if ended["stage"]:
-        missing = [item for item in missing if item != (ended["stage"], ended["device"])]
-    return [*lost, *missing]
+def _tests_again(first: Run, asked: Asked, child: Callable[[Asked], Run]) -> Iterator[Run]:
+    """Children for the tests that were cut off, until none is left; those that stay so are told with the reason."""
+    runs, known = [first], 1
+    while missing := _cut_off(runs):
+        reason = _why_no_more(runs)
+        if reason:
+            yield _not_run(missing, reason)
+            return
+        device = missing[0][1]
+        only = tuple(probe for probe, other in missing if other == device)
+        runs.append(_only_its_tests(child(Asked(level=asked.level, only=only, devices=(device,)))))
+        if runs[-1]["ended"]["reason"] != "interrupted" and _cut_off(runs) == missing:
+            runs.append(_not_run([test for test in missing if test[1] == device], _STUCK))
+        yield from runs[known:]
+        known = len(runs)
 
 
-def _only_its_test(run: Mapping[str, Any]) -> dict[str, Any]:
-    """A repeated run adds its own test; its import and start of the devices were told by the first."""
+def _why_no_more(runs: Sequence[Run]) -> str:
+    """Why the tests that are still missing are left alone; empty when one more child is worth it."""
+    if runs[-1]["ended"].get("reason") == "interrupted":
+        return "interrupted"
+    return f"not run: {_MOST_RERUNS} processes ended or lost the device before it" if len(runs) > _MOST_RERUNS else ""
+
+
+def _ended_before_the_tests(first: Run) -> bool:
+    return all(kind != "plan" for kind, _ in first["events"])
+
+
+def _cut_off(runs: Sequence[Run]) -> list[Test]:
+    """The planned tests that no child has told of: each child ended before them, in another, or lost its device."""
+    plan: list[list[str]] = next((fields["probes"] for kind, fields in runs[0]["events"] if kind == "plan"), [])
+    over = {
+        (fields["id"], fields["device"])
+        for run in runs
+        for kind, fields in run["events"]
+        if kind == "probe" and fields.get("reason") != _LOST
+    }
+    ends = [run["ended"] for run in runs if run["ended"] and run["ended"]["reason"] != "interrupted"]
+    over |= {(ended["stage"], ended["device"]) for ended in ends}
+    return [(probe, device) for probe, device in plan if (probe, device) not in over]
+
+
+def _not_run(tests: Sequence[Test], reason: str) -> Run:
+    told = {"outcome": "skipped", "seconds": 0.0, "error": None, "reason": reason, "values": {}, "warnings": []}
+    return {"events": [["probe", {"id": id_, "device": device, **told}] for id_, device in tests], "ended": {}}
+
+
+def _only_its_tests(run: Run) -> Run:
+    """A further run adds its own tests; its import and start of the devices were told by the first."""
     kept = [
         [kind, fields] for kind, fields in run["events"]
         if kind == "stage" or (kind == "probe" and fields.get("id") not in {"import", "init"})
     ]  # fmt: skip
     return {"events": kept, "ended": run["ended"]}
+
+
+def _the_rest_again(runs: Sequence[Run], asked: Asked, child: Callable[[Asked], Run]) -> Iterator[Run]:
+    """One more child for the benchmark and the judgement of reproducibility, when a test kept the first from them."""
+    stages = {str(fields["id"]).partition("-")[0] for kind, fields in runs[0]["events"] if kind == "stage"}
+    bench = asked.bench if "bench" not in stages else None
+    repro = asked.repro and "repro" not in stages
+    if bench is None and not repro:
+        return
+    if any(run["ended"].get("reason") == "interrupted" for run in runs):
+        skipped = {"device": _NO_DEVICE, "reason": "interrupted"}
+        yield {"events": [["bench-skipped", skipped]] if bench is not None else [], "ended": {}}
+        return
+    again = child(Asked(only=NOTHING, devices=asked.devices, bench=bench, repro=repro))
+    events = [event for event in again["events"] if event[0] in {"stage", "repro"} or event[0].startswith("bench")]
+    if bench is not None and not any(kind.startswith("bench") for kind, _ in events):
+        events.append(["bench-skipped", {"device": _NO_DEVICE, "reason": _how(again["ended"])}])
+    yield {"events": events, "ended": again["ended"]}
+
+
+def _how(ended: Mapping[str, Any]) -> str:
+    """How a child went that should have run the benchmark."""
+    how = ended["reason"] or ended["signal"] or f"exit status {ended['status']}"
+    return f"its process ended in the stage {ended['stage'] or 'end'} ({how})"

@@ -27,17 +27,22 @@ IMPORT_SECONDS, COMPILE_SECONDS, OTHER_SECONDS = 120.0, 120.0, 30.0
 _COMPILING = ("compile", "triton", "runtime-compile", "export", "onnx", "conv", "lstm", "train", "amp", "bench")
 _GRACE = 2.0  # for the stack that the child prints at its own deadline
 _FOLDER = "torchdoctor-"  # the prefix that target/smoke_folder.py gives
+_OOM_COUNTS = ("/proc/vmstat", "/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control")
 _TAIL = 6000  # characters of its other output that are kept
 
 Watch = Callable[[str, str], None]
 
 
 class Limits(NamedTuple):
-    """Seconds for the import, for stages that compile or search for kernels, and for any other stage."""
+    """Seconds for the import, for stages that compile or search for kernels, and for any other stage.
+
+    A stage of a benchmark has those of compiling, or ``benching`` if that is longer.
+    """
 
     importing: float = IMPORT_SECONDS
     compiling: float = COMPILE_SECONDS
     other: float = OTHER_SECONDS
+    benching: float = 0.0
 
     def of(self, stage: str) -> float:
         """The limit of a stage."""
@@ -47,7 +52,8 @@ class Limits(NamedTuple):
     def by_stage(self) -> dict[str, float]:
         """The limits as the child is told them."""
         slow = dict.fromkeys(_COMPILING, self.compiling)
-        return {"import": self.importing, **slow, "other": self.other}
+        bench = max(self.compiling, self.benching)
+        return {"import": self.importing, **slow, "bench": bench, "other": self.other}
 
 
 class _Ear:
@@ -94,18 +100,38 @@ def run(
     child = start(python)
     ear = _Ear(child, nonce)
     events: list[list[Any]] = []
-    begun, reason = time.monotonic(), ""
+    begun, reason, kills = time.monotonic(), "", _oom_kills()
+    stage_begun = begun
+
+    def heard(stage: str, device: str) -> None:
+        nonlocal stage_begun
+        stage_begun = time.monotonic()
+        watch(stage, device)
+
     asked = {**request, "module": module, "limits": limits.by_stage()}
     try:
         text = program((*parts, "speaker", "stage"), "stage", nonce, asked, own=False)
         _hand_over(child, text)
-        reason = _follow(ear, events, limits, watch)
+        reason = _follow(ear, events, limits, heard)
     except KeyboardInterrupt:
         reason = "interrupted"
     finally:
+        now = time.monotonic()
         alive = _finish(child, ear)
     events = _tidied(events)
-    return {"events": events, "ended": _ended(child, ear, events, reason, time.monotonic() - begun, alive=alive)}
+    ended = _ended(child, ear, events, reason, alive=alive)
+    times = {"seconds": round(now - begun, 3), "stage_seconds": round(now - stage_begun, 3)}
+    return {"events": events, "ended": {**ended, **times, "oom_kills": _oom_kills() - kills}}
+
+
+def _oom_kills() -> int:
+    """How often the kernel, or the cgroup of this process, has killed for want of memory."""
+    total = 0
+    for place in _OOM_COUNTS:
+        with suppress(OSError, ValueError):
+            lines = Path(place).read_text("ascii", "replace").splitlines()
+            total += sum(int(line.split()[1]) for line in lines if line.startswith("oom_kill "))
+    return total
 
 
 def _hand_over(child: subprocess.Popen[bytes], text: str) -> None:
@@ -160,7 +186,7 @@ def _tidied(events: list[list[Any]]) -> list[list[Any]]:
 
 
 def _ended(
-    child: subprocess.Popen[bytes], ear: _Ear, events: list[list[Any]], reason: str, seconds: float, *, alive: bool
+    child: subprocess.Popen[bytes], ear: _Ear, events: list[list[Any]], reason: str, *, alive: bool
 ) -> dict[str, Any]:
     """How it ended: exit status, signal, why we ended it, the last stage, and the tail of its other output."""
     stage: Mapping[str, Any] = next((fields for kind, fields in reversed(events) if kind == "stage"), {})
@@ -172,7 +198,6 @@ def _ended(
         "reason": reason,
         "stage": "" if is_done else str(stage.get("id", "start")),
         "device": str(stage.get("device", "")),
-        "seconds": round(seconds, 3),
         "unkillable": alive,
         "output": ear.tail,
     }

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from driver_hosts import GIB, changed, commands, found, healthy, is_skipped, only, values
 
-from torchdoctor.facts import Facts, Unknown
+from torchdoctor.facts import Facts, Probe, Unknown
 from torchdoctor.tables import Tables
 
 MIB = 2**20
@@ -39,3 +39,41 @@ def test_enough_or_none(shm: int | None, tables: Tables) -> None:
 
 def test_unknown_size_skips(tables: Tables) -> None:
     assert is_skipped("shm-too-small", changed(healthy(), memory__shm=Unknown("size of /dev/shm")), tables)
+
+
+FULL = "RuntimeError: Caught RuntimeError in DataLoader worker process 0.\nRuntimeError: No space left on device"
+
+
+def after_dataloader(error: str, shm: object, outcome: str = "failed") -> Facts:
+    probe = Probe(id="dataloader", device="cpu", library="libtorch_cpu", outcome=outcome, error=error)
+    return changed(in_container("docker", None), memory__shm=shm, trial__probes=(probe,))
+
+
+@pytest.mark.parametrize(
+    ("shm", "summary"),
+    [
+        (16 * MIB, "the smoke test dataloader ran out of shared memory (/dev/shm), which holds 16 MiB"),
+        (8 * GIB, "the smoke test dataloader ran out of shared memory (/dev/shm), which holds 8192 MiB"),
+        (Unknown("size of /dev/shm"), "the smoke test dataloader ran out of shared memory (/dev/shm)"),
+        (None, "the smoke test dataloader ran out of shared memory (/dev/shm)"),
+    ],
+)
+def test_a_smoke_test_that_ran_out_of_it_is_an_error_and_its_evidence(
+    shm: object, summary: str, tables: Tables
+) -> None:
+    finding = only("shm-too-small", after_dataloader(FULL, shm), tables)
+    assert (str(finding.summary), finding.severity) == (summary, "error")
+    assert values(finding)["trial.probes"] == "dataloader on cpu: RuntimeError: No space left on device"
+    assert ("memory.shm" in values(finding)) is isinstance(shm, int)
+
+
+@pytest.mark.parametrize("error", ["RuntimeError: two workers gave batches [], not [1]", ""])
+def test_a_loader_that_fails_for_another_reason_says_nothing_of_shared_memory(error: str, tables: Tables) -> None:
+    assert found("shm-too-small", after_dataloader(error, 8 * GIB), tables) == []
+    assert only("shm-too-small", after_dataloader(error, 64 * MIB), tables).severity is None
+
+
+def test_a_loader_that_passed_leaves_a_small_one_a_warning(tables: Tables) -> None:
+    finding = only("shm-too-small", after_dataloader("", 64 * MIB, "passed"), tables)
+    assert finding.severity is None
+    assert "trial.probes" not in values(finding)

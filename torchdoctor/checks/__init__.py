@@ -11,6 +11,7 @@ TOPICS: tuple[str, ...] = (
     "host.python",
     "host.system",
     "host.resources",
+    "host.memory",
     "build.presence",
     "driver.visibility",
     "driver.module",
@@ -26,6 +27,7 @@ TOPICS: tuple[str, ...] = (
     "runtime.libraries",
     "runtime.peers",
     "runtime.rocm",
+    "runtime.training",
     "runtime.speed",
     "runtime.repro",
 )

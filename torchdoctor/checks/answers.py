@@ -15,13 +15,15 @@ from torchdoctor.tables.cuda_errors import CudaError
 
 UNEXPLAINED = "smoke-test-failed"
 _START = "gpu-init-failed"
-_ILLEGAL = ("cpu-instructions-missing", "SIGILL")
+_ILLEGAL = "cpu-instructions-missing"
+_MEMORY = "host-memory-exhausted"
+_NO_COMPILER = ("InvalidCxxCompiler", "No working C++ compiler", "Failed to find C compiler")
 
 
 def answered(facts: Facts, tables: Tables, id: str) -> Iterator[Finding]:  # noqa: A002 - an id is an id
     """The finding of this id that CUDA's own answer or a failed smoke test proves."""
-    if (id, value_or(facts.trial.signal, "")) == _ILLEGAL:
-        yield _illegal_instruction(facts)
+    if id == _ILLEGAL:
+        yield from _illegal_instruction(facts)
         return
     row = refusal(facts, tables)
     if row is not None and row.finding == id and _matters(facts, id):
@@ -55,10 +57,14 @@ def failed_probes(facts: Facts) -> tuple[Probe, ...]:
 
 def finding_of(probe: Probe, tables: Tables) -> str:
     """The finding a failed smoke test proves: by CUDA's words, by the library it proves, else none of its own."""
+    if probe.values.get("signal") == "SIGILL":
+        return _ILLEGAL
+    if probe.values.get("out_of_memory"):
+        return _MEMORY
     row = tables.cuda_errors.in_text(probe.error or "")
     if row is not None and row.finding:
         return row.finding
-    return tables.smoke_findings.of(probe.id, probe.library) or UNEXPLAINED
+    return tables.smoke_findings.of(probe.id, probe.library, probe.error or "") or UNEXPLAINED
 
 
 def _matters(facts: Facts, id: str) -> bool:  # noqa: A002 - an id is an id
@@ -70,8 +76,10 @@ def _matters(facts: Facts, id: str) -> bool:  # noqa: A002 - an id is an id
 
 def _broken_start(facts: Facts) -> Probe | None:
     """The start of the devices, when the child crashed or hung in it."""
-    probes = value_or(facts.trial.probes, ())
-    return next((probe for probe in probes if probe.id == "init" and probe.values.get("ended")), None)
+    start = next((probe for probe in value_or(facts.trial.probes, ()) if probe.id == "init"), None)
+    values = start.values if start else {}
+    has_a_finding = values.get("signal") == "SIGILL" or values.get("out_of_memory")
+    return start if values.get("ended") and not has_a_finding else None
 
 
 def _never_started(facts: Facts, start: Probe) -> Finding:
@@ -87,12 +95,21 @@ def _never_started(facts: Facts, start: Probe) -> Finding:
     )
 
 
-def _illegal_instruction(facts: Facts) -> Finding:
-    return Finding(
-        summary=Text("the import of torch is ended by an illegal instruction"),
+def _illegal_instruction(facts: Facts) -> Iterator[Finding]:
+    """A SIGILL: in the import or the start of the devices, or in a smoke test, whichever child it ended."""
+    illegal = [probe for probe in failed_probes(facts) if probe.values.get("signal") == "SIGILL"]
+    stages = [f"{probe.id} on {probe.device}" for probe in illegal]
+    if not stages and value_or(facts.trial.signal, "") != "SIGILL":
+        return
+    stage = "" if stages else value_or(facts.trial.stage, "import")
+    where = {"": f"the smoke test {stages[0]}" if stages else "", "import": "the import of torch"}
+    yield Finding(
+        summary=Text("{stage} is ended by an illegal instruction", stage=where.get(stage, f"the stage {stage}")),
         why=Text("A library of this build uses an instruction that the processor does not have."),
         evidence=(
-            seen(facts, "trial.signal", value_or(facts.trial.signal, "")),
+            seen(facts, "trial.signal", "SIGILL"),
+            seen(facts, "trial.stage", stages[0] if stages else stage),
+            *((seen(facts, "trial.library", facts.trial.library),) if value_or(facts.trial.library, "") else ()),
             seen(facts, "cpu.model", value_or(facts.cpu.model, "unknown")),
         ),
         remedies=(Remedy(Text("Use a machine with AVX2, or a build made for this processor")),),
@@ -131,26 +148,43 @@ def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}" + ("" if text.endswith(".") else ".")
 
 
+def _what(probe: Probe) -> Text:
+    """What it means: the process is gone, a tool is not there, a wrong result, or an error."""
+    library = probe.library or "the part it proves"
+    if probe.values.get("ended"):
+        return Text("The process did not survive it; {library} does the work there.", library=library)
+    if _lacks_compiler(probe):
+        return Text("torch.compile generates C++ code and found no compiler for it; nothing was computed.")
+    if _raised(probe):
+        return Text("{library} does the work there, and an error was raised instead of a result.", library=library)
+    return Text("{library} does the work there, and its result is not the true one.", library=library)
+
+
+def _raised(probe: Probe) -> bool:
+    """Whether an exception ended it, told as "Type: words"; a wrong result is told in words of the test."""
+    name = (probe.error or "").partition(": ")[0]
+    return name.isidentifier() and name[:1].isupper()
+
+
+def _lacks_compiler(probe: Probe) -> bool:
+    return any(words in (probe.error or "") for words in _NO_COMPILER)
+
+
 def _failed(facts: Facts, failed: list[Probe], tables: Tables) -> Finding:
     first = failed[0]
+    alone = Remedy(
+        Text("Run it again alone, for the whole error"), commands=(f"torchdoctor smoke --only {first.id} -v",)
+    )
+    compiler = Remedy(Text("Install a C++ compiler (g++ or clang++), or name one in the variable CXX"))
     row = tables.cuda_errors.in_text(first.error or "")
     return Finding(
         summary=Text("the smoke test {probe} failed on {device}", probe=first.id, device=first.device or "this host"),
-        why=Text(
-            "{library} computed nothing or something wrong there; {count} of the smoke tests that were run failed so.",
-            library=first.library or "The part it proves",
-            count=len(failed),
-        ),
+        why=_what(first),
         evidence=tuple(
             seen(facts, "trial.probes", f"{probe.id} on {probe.device}: {(probe.error or '')[:300]}", "smoke tests")
             for probe in failed[:3]
         ),
-        remedies=(
-            Remedy(
-                Text("Run it again alone, for the whole error"),
-                commands=(f"torchdoctor smoke --only {first.id} -v",),
-            ),
-        ),
+        remedies=(compiler,) if _lacks_compiler(first) else (alone,),
         confidence="certain" if row else "likely",
         row=Row("cuda_errors", row.key, row.source) if row else None,
     )

@@ -114,6 +114,7 @@ def deliver(report: Report, options: argparse.Namespace) -> int:
         else:
             put("".join(f"{line.text}\n" for line in text.render(report, verbosity, options.fail_on)), path)
     if report.facts.trial.interrupted is True:
+        note("interrupted: the report holds what was known until then")
         return INTERRUPTED
     return exit_status(report, options.fail_on)
 

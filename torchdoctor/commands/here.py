@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from torchdoctor.errors import UsageError
@@ -11,8 +10,11 @@ from torchdoctor.prescribe.writing import Writing
 from torchdoctor.recording import Answer, Recording
 
 if TYPE_CHECKING:
+    from torchdoctor.live import Proof
     from torchdoctor.proof import Asked
     from torchdoctor.which_python import PythonChoice
+
+_BENCH_SHARE = 2  # times the seconds that a benchmark may take: what no stage of it takes but one that hangs
 
 
 def record_here(options: argparse.Namespace, asked: Asked | None = None) -> Recording:
@@ -32,16 +34,24 @@ def record_here(options: argparse.Namespace, asked: Asked | None = None) -> Reco
         raise UsageError(str(error)) from error
 
 
-def _proof(asked: Asked, timeout: float | None) -> Callable[[PythonChoice], Answer]:
+def _proof(asked: Asked, timeout: float | None) -> Proof:
+    from torchdoctor import nvml
     from torchdoctor.commands.progress import Progress
+    from torchdoctor.nvml_samples import with_telemetry
     from torchdoctor.proof import prove
     from torchdoctor.trial import Limits
 
     limits = Limits(timeout, timeout, timeout) if timeout else Limits()
+    if asked.bench is not None:
+        limits = limits._replace(benching=_BENCH_SHARE * float(asked.bench["seconds"]))
 
-    def proof(python: PythonChoice) -> Answer:
+    def proof(python: PythonChoice, told: Answer | None) -> Answer:
+        gpus = nvml.gpus_of(told)
+        bench = None if asked.bench is None else {**asked.bench, "busy": nvml.busy(gpus)}
         with Progress() as progress:
-            return prove(python, asked, limits, progress.show)
+            return with_telemetry(
+                lambda: prove(python, asked._replace(bench=bench), limits, progress.show), gpus if bench else ()
+            )
 
     return proof
 

@@ -5,15 +5,18 @@ from __future__ import annotations
 import argparse
 
 from torchdoctor.commands.common import (
+    UNKNOWN,
     add_live_options,
     add_output_options,
     add_writing_options,
     deliver,
+    note,
     open_tables,
     parse_formats,
 )
 from torchdoctor.commands.here import record_here, writing_of
-from torchdoctor.facts import Request
+from torchdoctor.errors import UsageError
+from torchdoctor.facts import Probe, Request, value_or
 from torchdoctor.pipeline import examine
 from torchdoctor.proof import LEVELS, Asked
 
@@ -32,11 +35,31 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run, judge, deliver."""
     parse_formats(options.format)
+    _need_known(_words(options.only))
     tables = open_tables(options.tables)
     asked = Asked(level=options.level, only=_words(options.only), devices=_words(options.device))
     recording = record_here(options, asked)
     report = examine(recording, tables, Request(require_gpu=options.require_gpu), writing_of(options))
-    return deliver(report, options)
+    status = deliver(report, options)
+    absent = [probe for probe in value_or(report.facts.trial.probes, ()) if probe.values.get("absent")]
+    return _without(absent) if absent and not status else status
+
+
+def _need_known(only: tuple[str, ...]) -> None:
+    """A test that does not exist would be left out in silence."""
+    from torchdoctor.target.smoke_list import PROBES
+
+    known = [probe.id for probe in PROBES]
+    for name in only:
+        if name not in known:
+            raise UsageError(f"--only {name}: not a test (choose from: {', '.join(known)})")
+
+
+def _without(absent: list[Probe]) -> int:
+    """Say that a device asked for is not there; nothing is proved of it."""
+    for probe in absent:
+        note(f"--device {probe.device}: {probe.reason}")
+    return UNKNOWN
 
 
 def _words(values: list[str]) -> tuple[str, ...]:

@@ -16,7 +16,8 @@ from torchdoctor.values import CudaVersion
 KEY = "trial"
 _IMPORT, _SMOKE = "import torch", "smoke tests"
 _LIBRARY = re.compile(r"\b((?:lib[\w.+-]+\.(?:so|dylib)|[\w.+-]+\.dll)[.\d]*)")
-_BENCH = "bench-"
+_BENCH, _TELEMETRY = "bench-", "telemetry"
+_STAYS = "; it waits in the kernel and could not be ended"
 _PAIR = 2  # kind and fields
 
 
@@ -50,15 +51,26 @@ def read(recording: Recording) -> Iterator[Said]:
         return
     first = runs[0]
     yield from _how_it_ended(first)
+    yield Said("trial.interrupted", any(run.ended.get("reason") == "interrupted" for run in runs), _SMOKE)
+    yield Said("trial.oom_killed", any(map(_is_oom, runs)), _SMOKE)
     yield from _import(first)
     yield from _torch(first.last("imported"))
     yield from _start(first.last("init"))
-    probes = tuple(probe for run in runs for probe in _probes(run))
-    yield Said("trial.probes", probes, _SMOKE)
-    if first.last("repro"):
-        yield Said("trial.repro", dict(first.last("repro")), _SMOKE)
+    yield Said("trial.probes", _all_probes(runs), _SMOKE)
+    repro = next((run.last("repro") for run in runs if run.last("repro")), {})
+    if repro:
+        yield Said("trial.repro", dict(repro), _SMOKE)
     bench = tuple({**fields, "kind": kind} for run in runs for kind, fields in run.events if kind.startswith(_BENCH))
-    yield Said("trial.bench", bench or None, "benchmark")
+    yield Said("trial.bench", (*bench, *_telemetry(value)) if bench else None, "benchmark")
+
+
+def _telemetry(value: Any) -> Iterator[dict[str, Any]]:
+    """What NVML read of the GPUs while the benchmark ran, as one more event of it."""
+    listed = value.get(_TELEMETRY) if isinstance(value, dict) else None
+    samples = [item for item in listed if isinstance(item, dict)] if isinstance(listed, list) else []
+    timed = [item for item in samples if _number(item.get("time")) is not None]
+    if timed:
+        yield {"kind": f"{_BENCH}{_TELEMETRY}", "samples": timed}
 
 
 def _how_it_ended(run: _Run) -> Iterator[Said]:
@@ -66,7 +78,11 @@ def _how_it_ended(run: _Run) -> Iterator[Said]:
     yield Said("trial.stage", str(ended["stage"]) if ended.get("stage") else None, _SMOKE)
     yield Said("trial.signal", str(ended["signal"]) if ended.get("signal") else None, _SMOKE)
     yield Said("trial.timed_out", ended.get("reason") == "timed out", _SMOKE)
-    yield Said("trial.interrupted", ended.get("reason") == "interrupted", _SMOKE)
+
+
+def _is_oom(run: _Run) -> bool:
+    """A SIGKILL while the kernel counted a kill for want of memory."""
+    return run.ended.get("signal") == "SIGKILL" and (_number(run.ended.get("oom_kills")) or 0) > 0
 
 
 def _import(run: _Run) -> Iterator[Said]:
@@ -80,10 +96,15 @@ def _import(run: _Run) -> Iterator[Said]:
         return
     output = str(run.ended.get("output", ""))
     error = str(probe.get("error") or "") or _last_line(output)
+    error += _STAYS if run.ended.get("unkillable") else ""
     library = _LIBRARY.search(error) or (_LIBRARY.search(output) if not probe else None)
     yield Said("trial.imported", False, _IMPORT)
     yield Said("trial.error", error[:1000] or None, _IMPORT)
-    yield Said("trial.library", library[1] if library else None, _IMPORT)
+    last = str(run.ended.get("library") or "").rpartition("/")[2]
+    yield Said("trial.library", last or (library[1] if library else None), _IMPORT)
+    values = probe.get("values")
+    hides = values.get("hides") if isinstance(values, dict) else None
+    yield Said("trial.hidden_by", str(hides) if hides else None, _IMPORT)
 
 
 def _last_line(output: str) -> str:
@@ -118,16 +139,45 @@ def _start(init: Mapping[str, Any]) -> Iterator[Said]:
     yield Said("trial.init_error", str(init["error"])[:1000] if init.get("error") else None, _SMOKE)
 
 
+def _all_probes(runs: list[_Run]) -> tuple[Probe, ...]:
+    """The smoke tests in their order; what a further child told of a test that was skipped before takes its place."""
+    told: dict[tuple[str, str], Probe] = {}
+    for probe in (probe for run in runs for probe in _probes(run)):
+        key = (probe.id, probe.device)
+        if key not in told or told[key].outcome == "skipped":
+            told[key] = probe
+    return tuple(told.values())
+
+
 def _probes(run: _Run) -> Iterator[Probe]:
-    """The smoke tests in their order; the one in which the child ended is a failed one."""
+    """The smoke tests of one child; the one in which the child ended is a failed one."""
     for fields in run.of("probe"):
         yield _probe(fields)
     stage, ended = str(run.ended.get("stage") or ""), run.ended
     if stage in {"", "start", "import"} or ended.get("reason") == "interrupted":
         return
-    said = f"ended by {ended['signal']}" if ended.get("signal") else f"exit status {ended.get('status')}"
-    error = f"no answer in {ended.get('seconds')} s" if ended.get("reason") == "timed out" else said
-    yield Probe(id=stage, device=str(ended.get("device", "")), outcome="failed", error=error, values={"ended": True})
+    yield Probe(
+        id=stage,
+        device=str(ended.get("device", "")),
+        library=str(run.last("stage").get("library") or ""),
+        outcome="failed",
+        error=_how(run),
+        values={"ended": True, "signal": str(ended.get("signal") or ""), "out_of_memory": _is_oom(run)},
+    )
+
+
+def _how(run: _Run) -> str:
+    """How the child ended in a test, where its stack was, and whether it is still there."""
+    ended, place = run.ended, _last_line(str(run.ended.get("output", "")))
+    signal = str(ended.get("signal") or "")
+    how = f"ended by {signal}" if signal else f"exit status {ended.get('status')}"
+    if signal == "SIGKILL":
+        how = "killed (SIGKILL): " + ("memory ran out" if _is_oom(run) else "the OOM killer or another process")
+    if ended.get("reason") == "timed out":
+        how = f"no answer in {ended.get('stage_seconds') or ended.get('seconds')} s"
+    if place.startswith("File "):
+        how += f", in {place}"
+    return how + (_STAYS if ended.get("unkillable") else "")
 
 
 def _probe(fields: Mapping[str, Any]) -> Probe:

@@ -1,4 +1,4 @@
-"""Which finding a failed smoke test is, by the library it proves or by its own name."""
+"""Which finding a failed smoke test is, by its own name or by the library it proves, and by the words of its error."""
 
 from __future__ import annotations
 
@@ -9,12 +9,23 @@ from torchdoctor.tables.cells import cell, filled, iso_date, one_of
 from torchdoctor.tables.loading import TableFile, TableRow
 
 
+def lower(text: str) -> str:
+    """Read words in lower case."""
+    if text != text.lower():
+        raise ValueError(f"not in lower case: {text[:60]!r}")
+    return text
+
+
 @record(frozen=True, slots=True, eq=False, repr=False)
 class SmokeFinding(TableRow):
-    """One library (or probe) and its finding."""
+    """One library (or probe) and its finding.
+
+    ``text``, in lower case, are words that the error must hold; empty where any failure of it is the finding.
+    """
 
     kind: str = cell(one_of("library", "probe"))
     name: str = cell(filled)
+    text: str = cell(lower)
     finding: str = cell(filled)
     source: str = cell(filled)
     checked: str = cell(iso_date)
@@ -22,10 +33,12 @@ class SmokeFinding(TableRow):
     @property
     def key(self) -> str:
         """The row's name in findings."""
-        return f"{self.kind} {self.name}"
+        return f"{self.kind} {self.name} {self.text}".rstrip()
 
 
-FILE = TableFile("smoke_findings.csv", SmokeFinding, ("kind", "name"), "Smoke tests: the finding of a failed one.")
+FILE = TableFile(
+    "smoke_findings.csv", SmokeFinding, ("kind", "name", "text"), "Smoke tests: the finding of a failed one."
+)
 
 
 class SmokeFindings:
@@ -33,8 +46,11 @@ class SmokeFindings:
 
     def __init__(self, rows: Iterable[SmokeFinding]) -> None:
         self.rows: tuple[SmokeFinding, ...] = tuple(rows)
-        self._finding = {(row.kind, row.name): row.finding for row in self.rows}
 
-    def of(self, probe: str, library: str) -> str:
+    def of(self, probe: str, library: str, error: str) -> str:
         """The finding of a failed probe; its own name decides before its library. Empty: none of its own."""
-        return self._finding.get(("probe", probe)) or self._finding.get(("library", library.removesuffix(".so")), "")
+        said = error.lower()
+        names = (("probe", probe), ("library", library.removesuffix(".so")))
+        fitting = [row for row in self.rows if (row.kind, row.name) in names and row.text in said]
+        best = max(fitting, key=lambda row: (row.kind == "probe", bool(row.text)), default=None)
+        return best.finding if best else ""

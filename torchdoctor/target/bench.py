@@ -4,7 +4,7 @@ import time
 from importlib import import_module
 
 from torchdoctor.target import bench_data, bench_rates
-from torchdoctor.target.bench_devices import Device, busy, described, found
+from torchdoctor.target.bench_devices import Device, busy, described, found, names_elsewhere
 from torchdoctor.target.bench_net import Training, compared, train, training_flops
 from torchdoctor.target.bench_timing import measure
 
@@ -59,13 +59,19 @@ class Run:
 
     def describe(self, force: bool, known_busy: "dict[str, str]") -> None:
         """Say what the device is; a GPU that another process uses is left alone unless that is asked for."""
-        reason = known_busy.get(self.device.name, "") or (busy(self.device) if self.device.kind != "cpu" else "")
+        reason = self.used_by_others(known_busy)
         if reason and not force:
             self.tell("bench-skipped", {"device": self.device.name, "reason": reason})
             return
         self.device.use()
         self.tell("bench-device", dict(described(self.device), busy=reason))
         self.willing = True
+
+    def used_by_others(self, known_busy: "dict[str, str]") -> str:
+        """Why it is busy: by the asker, who names a GPU by address, UUID or name; else by what can be seen here."""
+        names = [self.device.name] + names_elsewhere(self.device) if known_busy else []
+        told = [known_busy[name] for name in names if name in known_busy]
+        return told[0] if told else busy(self.device) if self.device.kind != "cpu" else ""
 
     def all(self, reference: "list[float]") -> None:
         """Every part that the profile has, as long as the device works."""

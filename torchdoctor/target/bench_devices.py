@@ -121,6 +121,17 @@ def pci_address(properties: "Any") -> "str | None":
     return "%04x:%02x:%02x.0" % tuple(getattr(properties, name) for name in names)
 
 
+def names_elsewhere(device: Device) -> "list[str]":
+    """How NVML names the device: by address and by UUID, where torch is new enough to tell."""
+    if device.kind != "cuda" or device.rocm:
+        return []
+    try:
+        properties = device.module.get_device_properties(device.index)
+        return [name for name in (pci_address(properties), str(getattr(properties, "uuid", "") or "")) if name]
+    except Exception:
+        return []
+
+
 def busy(device: Device) -> str:
     """Why the device counts as used by another process; an empty text when nothing says so."""
     others = other_processes(device)

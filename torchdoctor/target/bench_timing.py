@@ -64,7 +64,8 @@ class Stopwatch:
 def measure(device: Device, steps: "Steps", seconds: float) -> "dict[str, Any]":
     """A series of times per step, and how it came about. The very first step loads libraries and is told apart.
 
-    On a GPU that first step takes nothing from the time allowed; on a CPU it does, and may even be all there is.
+    On a GPU that first step takes nothing from the time allowed; on a CPU it does. It is never a sample: when it used
+    all the time, one warm block is measured beyond it.
     """
     watch = Stopwatch(device, steps)
     begun = time.monotonic()
@@ -73,7 +74,7 @@ def measure(device: Device, steps: "Steps", seconds: float) -> "dict[str, Any]":
     count, warmed, settled = warm_up(watch, seconds, limit)
     watch.seen, watch.next_look = [], 0.0
     started = time.time()
-    samples = sampled(watch, count, limit) if time.monotonic() < limit else [first]
+    samples = sampled(watch, count, limit)
     return {
         "samples": samples,
         "block_steps": count,

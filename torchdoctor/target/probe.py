@@ -56,6 +56,18 @@ def main(nonce: str, path: "list[str]", wanted: "Wanted") -> None:
     if hasattr(signal, "SIGALRM"):
         signal.signal(signal.SIGALRM, late)
     jobs = start(wanted) if os.name == "posix" else {}
+    try:
+        ask(speaker, wanted, jobs)
+    except KeyboardInterrupt:
+        for job in jobs.values():
+            if job.answer is None:
+                job.stop()
+    speaker.flush()
+    os._exit(0)
+
+
+def ask(speaker: Speaker, wanted: "Wanted", jobs: "dict[str, Job]") -> None:
+    """Answer everything else, then wait for the commands that were started."""
     for key, kind, args, seconds, keep, _ in sorted(wanted, key=lambda want: want[1] == "library"):
         if key not in jobs:
             speaker.say(key, answer(kind, args, seconds, keep))
@@ -67,8 +79,6 @@ def main(nonce: str, path: "list[str]", wanted: "Wanted") -> None:
 
         collect(jobs, speaker.say)
     speaker.say("end", {"value": True})
-    speaker.flush()
-    os._exit(0)
 
 
 def start(wanted: "Wanted") -> "dict[str, Job]":

@@ -49,8 +49,7 @@ def everything(tell: "Tell", request: "dict[str, Any]", folder: "str | None") ->
     if flags is not None:
         from torchdoctor.target import smoke_repro
 
-        tell("stage", {"id": "repro", "device": devices[-1].name})
-        tell("repro", dict(flags, **smoke_repro.measure(torch, devices[-1])))
+        tell("repro", dict(flags, **smoke_repro.measure(tell, torch, kept or devices)))
     if request.get("bench") is not None:
         from torchdoctor.target import bench
 
@@ -84,7 +83,7 @@ def run_device(tell: "Tell", job: "Job", only: "list[str]", kept: "list[Device]"
         if not wanted(probe, job.level, only) or not runs_on(probe, job.device, kept):
             continue
         if usable:
-            tell("stage", {"id": probe.id, "device": job.device.name})
+            tell("stage", {"id": probe.id, "device": job.device.name, "library": job.device.library(probe.area)})
             event = run_probe(probe, job)
         else:
             event = unusable(probe, job.device)

@@ -28,11 +28,21 @@ def dataloader(job: "Job") -> "dict[str, Any]":
         torch.utils.data.TensorDataset(sizes), batch_size=BATCH, num_workers=2, timeout=TIMEOUT, pin_memory=pin
     )
     with main_without_file():
-        got = [tuple(map(float, (batch.min(), batch.max(), batch[:, 0].sum()))) for (batch,) in loader]
+        got = batches(loader)
     want = [(0.0, 47.0, 1128.0), (48.0, 95.0, 3432.0)]
     if got != want:
         raise Wrong("two workers gave batches %s, not %s" % (got, want))
     return {"workers": 2, "batch_mib": BATCH, "pin_memory": pin, "start_method": start_method()}
+
+
+def batches(loader: "Any") -> "list[tuple[float, ...]]":
+    """The least, the largest and the sum of each batch; how a worker ended is told with its loss."""
+    try:
+        return [tuple(map(float, (batch.min(), batch.max(), batch[:, 0].sum()))) for (batch,) in loader]
+    except RuntimeError as error:
+        if error.__cause__ is None:
+            raise
+        raise RuntimeError("%s: %s" % (error, error.__cause__))
 
 
 def start_method() -> "str | None":

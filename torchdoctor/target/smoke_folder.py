@@ -1,6 +1,8 @@
 """A folder for what compilers and checkpoints write; the program goes on without one on a read-only file system."""
 
 import os
+import shutil
+import tempfile
 
 CACHES = {"TORCHINDUCTOR_CACHE_DIR": "inductor", "TRITON_CACHE_DIR": "triton"}
 
@@ -18,9 +20,7 @@ class Folder:
         """Take the folder away and give the variables back what they were."""
         if not self.path:
             return
-        from shutil import rmtree
-
-        rmtree(self.path, ignore_errors=True)
+        shutil.rmtree(self.path, ignore_errors=True)
         for name, value in self.before.items():
             if value is None:
                 os.environ.pop(name, None)
@@ -30,8 +30,6 @@ class Folder:
 
 def make() -> "str | None":
     """A new folder where temporary files belong, never in the current folder; None where nothing can be written."""
-    import tempfile
-
     for place in (os.environ.get("TMPDIR"), os.environ.get("TEMP"), "/tmp", "/var/tmp", "/dev/shm"):
         try:
             if place:

@@ -1,5 +1,6 @@
 """Importing torch: how long it takes, what it says of itself, and what went wrong."""
 
+import os
 import sys
 import time
 import warnings
@@ -8,7 +9,7 @@ from torchdoctor.target.smoke_run import error_text, said
 
 MYPY = False
 if MYPY:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from typing import Any
 
     Tell = Callable[[str, "dict[str, Any]"], None]
@@ -45,15 +46,38 @@ def attempt() -> "tuple[Any, dict[str, Any] | None]":
 
 def blame(error: BaseException) -> "dict[str, Any]":
     """The kind of error, the module that was missing, and the file in which it was raised."""
-    trace, last = error.__traceback__, None
+    trace, files = error.__traceback__, []  # type: Any, list[str]
     while trace is not None:
-        last, trace = trace.tb_frame.f_code.co_filename, trace.tb_next
+        files.append(trace.tb_frame.f_code.co_filename)
+        trace = trace.tb_next
+    loaded = [getattr(module, "__file__", None) for name, module in list(sys.modules.items()) if "." not in name]
     return {
         "type": type(error).__name__,
         "module": getattr(error, "name", None),
         "path": getattr(error, "path", None),
-        "file": last,
+        "file": files[-1] if files else None,
+        "hides": hiding([getattr(error, "path", None)] + files + loaded),
     }
+
+
+def hiding(paths: "Iterable[Any]") -> "str | None":
+    """The first file that is named like a module of the standard library and lies outside of it and of packages."""
+    library = os.path.dirname(os.__file__)
+    for path in paths:
+        path = path if isinstance(path, str) else ""
+        folder, name = os.path.split(os.path.dirname(path) if path.endswith("__init__.py") else path)
+        inside = path.startswith(library) or "-packages" in path or not path.endswith(".py")
+        if not inside and standard(name[:-3] if name.endswith(".py") else name, library):
+            return path
+    return None
+
+
+def standard(name: str, library: str) -> bool:
+    """Whether the standard library has a module of this name; before Python 3.10 nobody lists them."""
+    names = getattr(sys, "stdlib_module_names", None)
+    if names is not None:
+        return name in names
+    return any(os.path.exists(os.path.join(library, name + end)) for end in (".py", "/__init__.py"))
 
 
 def event(seconds: float, error: "dict[str, Any] | None") -> "dict[str, Any]":

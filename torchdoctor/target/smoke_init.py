@@ -41,6 +41,8 @@ def start(
     tell("probe", event(kind, answer, time.perf_counter() - started))
     everything = [Device(torch, "cpu", None)] + found
     kept = [device for device in everything if not names or device.name in names]
+    for name in sorted(set(names) - {device.name for device in everything}):
+        tell("probe", absent(name, everything))
     tell("devices", {"devices": [device.describe() for device in kept if device.kind != "cpu"]})
     return everything, kept
 
@@ -121,3 +123,12 @@ def event(kind: str, answer: "dict[str, Any]", seconds: float) -> "dict[str, Any
         "values": {key: answer[key] for key in ("code", "driver", "runtime") if answer.get(key) is not None},
         "warnings": answer["warnings"],
     }
+
+
+def absent(name: str, everything: "list[Device]") -> "dict[str, Any]":
+    """The event of a device that was asked for and is not there."""
+    reason = "there is no such device; there are: %s" % ", ".join(device.name for device in everything)
+    return {
+        "id": "init", "device": name, "library": "", "outcome": "skipped", "seconds": 0.0, "error": None,
+        "reason": reason, "values": {"absent": True}, "warnings": [],
+    }  # fmt: skip

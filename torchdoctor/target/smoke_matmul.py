@@ -1,6 +1,18 @@
 """Products of matrices in every type of number, against float64 products of the same rounded inputs."""
 
-from torchdoctor.target.smoke_numerics import compare, distance, exact, flags, matmul_bound, same, tf32_inputs, threads
+import math
+
+from torchdoctor.target.smoke_numerics import (
+    MARGIN,
+    compare,
+    distance,
+    exact,
+    flags,
+    matmul_bound,
+    same,
+    tf32_inputs,
+    threads,
+)
 from torchdoctor.target.smoke_run import Skip, Wrong
 
 MYPY = False
@@ -100,19 +112,35 @@ def scaled_product(job: "Job", dtype: "Any") -> "dict[str, Any]":
 
 
 def int8(job: "Job") -> "dict[str, Any]":
-    """8-bit integers added up in 32 bits: exact."""
-    torch, name = job.torch, job.device.name
+    """A quantised product: rounded to 8-bit integers, added up in 32 bits (exact), scaled back."""
+    torch, name, count = job.torch, job.device.name, 64
     if not hasattr(torch, "_int_mm"):
         raise Skip("this torch has no product of 8-bit integers")
-    a, b = ((job.random(64, 64, seed=seed) * 40).to(torch.int8) for seed in (1, 2))
+    a, b = (job.random(count, count, seed=seed) for seed in (1, 2))
+    (rows, by_row), (columns, by_column) = quantised(a.to(name), 1), quantised(b.to(name), 0)
     try:
-        got = torch._int_mm(a.to(name), b.to(name))
+        whole = torch._int_mm(rows, columns)
     except RuntimeError as error:
         if "NOT_SUPPORTED" in str(error):
             raise Skip("the library has no product of 8-bit integers for this GPU")
         raise
-    same("an 8-bit integer product", got, (a.to(torch.int64) @ b.to(torch.int64)).to(torch.int32))
-    return {"size": 64}
+    want = rows.cpu().to(torch.int64) @ columns.cpu().to(torch.int64)
+    same("an 8-bit integer product", whole, want.to(torch.int32))
+    got, bound = whole.float() * by_row * by_column, quantised_bound(a, b, by_row, by_column)
+    return dict(compare("a quantised product", got, exact(a) @ exact(b), bound), size=count)
+
+
+def quantised(matrix: "Any", dim: int) -> "tuple[Any, Any]":
+    """8-bit integers, and for each row (``dim`` 1) or column (0) the number that scales them back."""
+    scale = matrix.abs().amax(dim=dim, keepdim=True) / 127
+    return (matrix / scale).round().clamp(-127, 127).char(), scale
+
+
+def quantised_bound(a: "Any", b: "Any", by_row: "Any", by_column: "Any") -> float:
+    """The largest error of the product: rounding moves an element by its scale over the root of 12 in the mean."""
+    by_a = float(by_row.max()) * math.sqrt(b.square().mean())
+    by_b = float(by_column.max()) * math.sqrt(a.square().mean())
+    return 2 * MARGIN * math.sqrt(a.shape[1] / 12) * math.hypot(by_a, by_b)
 
 
 def repeat(job: "Job") -> "dict[str, Any]":

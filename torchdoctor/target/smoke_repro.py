@@ -7,9 +7,12 @@ from torchdoctor.target.smoke_run import Job
 
 MYPY = False
 if MYPY:
+    from collections.abc import Callable
     from typing import Any
 
     from torchdoctor.target.smoke_devices import Device
+
+    Tell = Callable[[str, "dict[str, Any]"], None]
 
 
 def flags(torch: "Any") -> "dict[str, Any]":
@@ -27,14 +30,28 @@ def flags(torch: "Any") -> "dict[str, Any]":
     }
 
 
-def measure(torch: "Any", device: "Device") -> "dict[str, Any]":
-    """Two equal trainings and the random numbers of two loader workers."""
+def measure(tell: "Tell", torch: "Any", devices: "list[Device]") -> "dict[str, Any]":
+    """Two equal trainings on every GPU (without one, on the CPU), and the random numbers of two loader workers."""
+    measured = [device for device in devices if device.kind != "cpu"] or devices[:1]
+    equal = {}
+    for device in measured:
+        tell("stage", {"id": "repro", "device": device.name})
+        equal[device.name] = repeats(torch, device)
+    odd = [name for name, same in equal.items() if same is not True]
+    worst = next((name for name in odd if equal[name] is False), (odd or list(equal))[0])
+    return {
+        "devices": equal, "device": worst, "seeded_runs_equal": equal[worst],
+        "worker_seeds_differ": attempted(lambda: seeds(torch)),
+    }  # fmt: skip
+
+
+def repeats(torch: "Any", device: "Device") -> "bool | None":
+    """Whether a training gives the same losses again; None where it cannot be run."""
     from torchdoctor.target.smoke_train import losses
 
     job = Job(torch, device, [device], "quick", None)
     runs = [attempted(lambda: losses(job, device.name, torch.float32)) for _ in range(2)]
-    equal = None if runs[0] is None else runs[0] == runs[1]
-    return {"device": device.name, "seeded_runs_equal": equal, "worker_seeds_differ": attempted(lambda: seeds(torch))}
+    return None if runs[0] is None or runs[1] is None else bool(runs[0] == runs[1])
 
 
 class Draws:

@@ -12,7 +12,8 @@ if MYPY:
     from torchdoctor.target.smoke_devices import Device
     from torchdoctor.target.smoke_list import Probe
 
-TEXT = 2000
+TEXT = 1000  # all that is kept of an error by those who read it
+_CUT = " ... "
 # Errors that end the context of a GPU: every later call fails with them.
 STICKY = (
     "illegal",
@@ -115,7 +116,7 @@ def verdict(error: BaseException, kind: str, heard: "list[str]") -> "dict[str, A
 def error_text(error: BaseException) -> str:
     """The type and the words of an error, bounded; the end of a long one is kept since it names the cause."""
     text = "%s: %s" % (type(error).__name__, error)
-    return text if len(text) <= TEXT else text[: TEXT // 2] + " ... " + text[-TEXT // 2 :]
+    return text if len(text) <= TEXT else text[: TEXT // 2 - len(_CUT)] + _CUT + text[-TEXT // 2 :]
 
 
 def said(caught: "Iterable[warnings.WarningMessage]") -> "list[str]":

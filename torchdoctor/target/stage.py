@@ -1,6 +1,7 @@
 """Runs one script as a trial: its events are told as they happen, and a stage that takes too long prints its stack."""
 
 import faulthandler
+import os
 import sys
 
 from torchdoctor.target.speaker import Speaker
@@ -12,7 +13,6 @@ if MYPY:
 
 def main(nonce: str, path: "list[str]", request: "dict[str, Any]") -> None:
     """Run the module named in the request; ``limits`` are the seconds of the stage "import" and of any other."""
-    sys.path[:] = path
     speaker = Speaker(nonce)
     faulthandler.enable()
     limits = request["limits"]
@@ -24,7 +24,22 @@ def main(nonce: str, path: "list[str]", request: "dict[str, Any]") -> None:
         speaker.say(kind, fields)
         speaker.flush()
 
+    before = set(sys.modules)
     module = __import__("torchdoctor.target." + request["module"], fromlist=["main"])
+    sys.path[:] = path
+    forget(set(sys.modules) - before)
     module.main(tell, request)
     faulthandler.cancel_dump_traceback_later()
     tell("end", {})
+
+
+def forget(names: "set[str]") -> None:
+    """What our own parts loaded, and a file of the user's would hide: torch is to meet that file, as it would anyway."""
+    library = os.path.dirname(os.__file__)
+    for entry in sys.path:
+        if entry == library:
+            return
+        for name in names:
+            place = os.path.join(entry, name)
+            if os.path.isfile(place + ".py") or os.path.isfile(os.path.join(place, "__init__.py")):
+                sys.modules.pop(name, None)

@@ -20,6 +20,7 @@ _EARLIER = (
     "library-path-shadowing",
     "mixed-package-sources",
     "torch-missing",
+    "host-memory-exhausted",
 )
 
 
@@ -28,12 +29,33 @@ def torch_import_fails(facts: Facts, _tables: Tables) -> Iterator[Finding]:
     """The import of torch fails: an error, a signal, or no end."""
     if need(facts.trial.imported) or known(facts.torch.installed) is False:
         return
+    if value_or(facts.trial.hidden_by, ""):
+        yield _hidden(facts, value_or(facts.trial.hidden_by, ""))
+        return
     signal, timed_out = value_or(facts.trial.signal, ""), value_or(facts.trial.timed_out, False)
     yield Finding(
         summary=_summary(facts, signal, timed_out=timed_out),
         why=_why(facts, signal, timed_out=timed_out),
         evidence=tuple(_evidence(facts)),
         remedies=tuple(_remedies(signal, timed_out=timed_out)),
+        confidence="certain",
+    )
+
+
+def _hidden(facts: Facts, path: str) -> Finding:
+    """A user's file that bears the name of a standard module; no installation changes that."""
+    place = path.replace("\\", "/").removesuffix("/__init__.py")
+    name = place.rpartition("/")[2]
+    module = name.removesuffix(".py")
+    return Finding(
+        summary=Text("a file named {name} hides the standard module {module}", name=name, module=module),
+        why=Text(
+            "Python looks in the current folder and on PYTHONPATH before its own library, so torch, or a package that "
+            "it imports, was given {path} in place of the module that it needs. torch itself is not at fault.",
+            path=path,
+        ),
+        evidence=(seen(facts, "trial.hidden_by", path), *_evidence(facts)),
+        remedies=(Remedy(Text("Rename {path}, or start Python from another folder", path=path)),),
         confidence="certain",
     )
 

@@ -8,10 +8,14 @@ from torchdoctor.benchmark import summarise
 from torchdoctor.benchmark_figures import BenchResult
 from torchdoctor.benchmark_verdicts import Verdict, verdicts
 from torchdoctor.checks.registry import check, seen
-from torchdoctor.facts import Facts, need
+from torchdoctor.facts import Facts, need, value_or
 from torchdoctor.findings import Evidence, Finding, Remedy, Row, Text
 from torchdoctor.tables import Tables
 
+_COMMANDS = {
+    "cuda": ("nvidia-smi -q -d PERFORMANCE,POWER,TEMPERATURE,CLOCK", "nvidia-smi"),
+    "rocm": ("rocm-smi",),
+}
 _WORDS = {
     "peak": "its peak",
     "memory": "its memory bandwidth",
@@ -23,22 +27,22 @@ _WORDS = {
 
 @check("slow-gpu", severity="warning", after=("kernel-fault", "gpu-lost"))
 def slow_gpu(facts: Facts, tables: Tables) -> Iterator[Finding]:
-    """The GPU is slower than its model can be, than its equals, or than it was."""
+    """A GPU is slower than its model can be or than its equals; or any device is slower than it was."""
     result = summarise(need(facts.trial.bench))
     baseline = facts.request.baseline
     earlier = baseline if isinstance(baseline, BenchResult) else None
     slow = [verdict for verdict in verdicts(result, tables, earlier) if verdict.slow]
     for device in dict.fromkeys(verdict.figure.device for verdict in slow):
-        yield _finding(facts, [verdict for verdict in slow if verdict.figure.device == device])
+        yield _finding(facts, result, [verdict for verdict in slow if verdict.figure.device == device])
 
 
-def _finding(facts: Facts, slow: Sequence[Verdict]) -> Finding:
+def _finding(facts: Facts, result: BenchResult, slow: Sequence[Verdict]) -> Finding:
     worst = min(slow, key=lambda verdict: verdict.ratio / verdict.threshold)
     row = worst.row
     return Finding(
         summary=Text(
             "{device} reaches {share} % of {against} ({figure})",
-            device=worst.figure.device,
+            device="the CPU" if worst.figure.device == "cpu" else worst.figure.device,
             share=round(worst.ratio * 100),
             against=_WORDS[worst.against],
             figure=worst.figure.name,
@@ -48,16 +52,23 @@ def _finding(facts: Facts, slow: Sequence[Verdict]) -> Finding:
             threshold=round(worst.threshold * 100),
         ),
         evidence=tuple(_evidence(facts, verdict) for verdict in slow),
-        remedies=(
-            Remedy(
-                Text("See what holds it back: clock, power limit, temperature, PCIe width, other processes"),
-                commands=("nvidia-smi -q -d PERFORMANCE,POWER,TEMPERATURE,CLOCK", "nvidia-smi"),
-            ),
-        ),
-        fixable_by="admin",
+        remedies=(_remedy(facts, result, worst.figure.device),),
+        fixable_by="user" if worst.figure.device == "cpu" else "admin",
         confidence="likely",
         row=Row("gpu_peaks", row.key, row.source) if row else None,
     )
+
+
+def _remedy(facts: Facts, result: BenchResult, name: str) -> Remedy:
+    """Where to look; each maker has a tool of its own, and a CPU has none."""
+    device = result.device(name)
+    backend = device.backend if device else ""
+    if backend == "cpu":
+        text = "See what takes the processor: other programs, a quota of the container, its power plan, its heat"
+        commands = ("nproc", "uptime") if value_or(facts.os.name, "") == "linux" else ()
+        return Remedy(Text(text), commands=commands)
+    text = "See what holds it back: clock, power limit, temperature, PCIe width, other processes"
+    return Remedy(Text(text), commands=_COMMANDS.get(backend, ()))
 
 
 def _evidence(facts: Facts, verdict: Verdict) -> Evidence:
