@@ -44,6 +44,7 @@ PURE = (
     "values.py",
     "report.py",
     "redact.py",
+    "benchmark",
 )
 IMPURE_IMPORTS = {
     "os",
