@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from torchdoctor import proof
+from torchdoctor.asked import NOTHING, Asked
 from torchdoctor.benchmark import summarise
 from torchdoctor.checks.runtime.speed import slow_gpu
 from torchdoctor.checks.runtime.training import training_loss_wrong
@@ -15,7 +16,6 @@ from torchdoctor.commands import here
 from torchdoctor.facts import Facts, Os, Request, Trial
 from torchdoctor.findings import Finding
 from torchdoctor.nvml_samples import KEY, Sampler
-from torchdoctor.proof import NOTHING, Asked
 from torchdoctor.readers.live_trial import read
 from torchdoctor.recording import Answer, Recording
 from torchdoctor.render.bench_text import bench_lines

@@ -13,6 +13,7 @@ import pytest
 from conftest import ROOT
 
 from torchdoctor import proof, trial
+from torchdoctor.asked import Asked
 from torchdoctor.checks.answers import answered
 from torchdoctor.facts import Facts, Probe, Torch, Trial
 from torchdoctor.readers.assemble import assemble
@@ -217,7 +218,7 @@ class Children:
 
 def proved(monkeypatch: pytest.MonkeyPatch, children: Any, **asked: Any) -> Facts:
     monkeypatch.setattr(proof, "run", children)
-    answer = proof.prove(HERE, proof.Asked(**asked), Limits(), lambda _stage, _device: None)
+    answer = proof.prove(HERE, Asked(**asked), Limits(), lambda _stage, _device: None)
     return assemble(read(Recording({"trial": answer})))
 
 
@@ -335,7 +336,7 @@ def test_a_crash_of_the_import_names_the_last_library(tmp_path: Path, monkeypatc
     (package / "__init__.py").write_text("import _ctypes_test, os\nos.kill(os.getpid(), 11)\n")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     watched = []
-    answer = proof.prove(HERE, proof.Asked(), Limits(20, 20, 20), lambda stage, _device: watched.append(stage))
+    answer = proof.prove(HERE, Asked(), Limits(20, 20, 20), lambda stage, _device: watched.append(stage))
     facts = assemble(read(Recording({"trial": answer})))
     assert watched == ["import", "import"]
     assert (facts.trial.signal, facts.trial.stage) == ("SIGSEGV", "import")

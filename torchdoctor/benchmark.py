@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from statistics import median
 from typing import Any, TypeVar
 
 from torchdoctor.benchmark_figures import (
@@ -86,6 +85,8 @@ def from_json(data: Any) -> BenchResult:
 
 
 def _figure(fields: Mapping[str, Any], conditions: Conditions) -> Figure:
+    from statistics import median  # late: it is not for every start
+
     times = [float(time) for time in fields["samples"] if float(time) > 0]
     return Figure(
         name=str(fields["name"]),
@@ -125,6 +126,8 @@ def _is_of(sample: Mapping[str, Any], device: BenchDevice) -> bool:
 
 
 def _conditions(read: Sequence[Mapping[str, Any]]) -> Conditions:
+    from statistics import median  # as above
+
     def middle(name: str) -> float | None:
         values = [value for sample in read if (value := _number(sample.get(name))) is not None]
         return median(values) if values else None

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+from torchdoctor.asked import NOTHING, Asked
 from torchdoctor.recording import Answer
 from torchdoctor.trial import Limits, Watch, run
 from torchdoctor.trial_library import last_library
@@ -16,9 +17,6 @@ _TARGET = Path(__file__).parent / "target"
 _PARTS = tuple(
     sorted(path.stem for pattern in ("smoke*.py", "bench*.py", "paths.py") for path in _TARGET.glob(pattern))
 )
-LEVELS = ("quick", "standard", "long")
-NOTHING = ("import",)  # no test has this name: torch is imported, its devices are started, and that is all
-CHECK_BENCH: Mapping[str, Any] = {"seconds": 3, "sweep": False, "devices": [], "force": False, "profile": "check"}
 _MOST_RERUNS = 12
 _NO_DEVICE = "any device"
 _STUCK = "not run: a further process did not get as far as this test"
@@ -27,27 +25,6 @@ _LOST = "the device is unusable after an earlier error"  # as target/smoke.py sa
 
 Test = tuple[str, str]  # id and device
 Run = dict[str, Any]
-
-
-class Asked(NamedTuple):
-    """What is to be proved: the level, tests by name, devices, the benchmark's request, reproducibility."""
-
-    level: str = "quick"
-    only: tuple[str, ...] = ()
-    devices: tuple[str, ...] = ()
-    bench: Mapping[str, Any] | None = None
-    repro: bool = False
-
-    def request(self) -> dict[str, Any]:
-        """The request of target/smoke.py."""
-        bench = dict(self.bench) if self.bench is not None else None
-        return {
-            "level": self.level,
-            "only": list(self.only),
-            "devices": list(self.devices),
-            "bench": bench,
-            "repro": self.repro,
-        }
 
 
 def prove(python: PythonChoice, asked: Asked, limits: Limits, watch: Watch) -> Answer:

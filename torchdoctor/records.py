@@ -6,6 +6,7 @@ is half the time the whole check may take (benchmarks/budgets.py). To a type che
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ else:
             cls._names = () if kw_only else tuple(cls.__record__)
             cls._defaults = {item.name: item.default for item in declared if item.default is not _NONE}
             cls._factories = {item.name: item.factory for item in declared if item.factory}
+            cls.__key__ = attrgetter(*cls.__record__)
             cls.__init__, cls.__setattr__ = _init, _refuse
             if repr:
                 cls.__repr__ = _repr
@@ -74,14 +76,11 @@ else:
             raise TypeError(f"{cls.__name__}: missing or unknown {sorted(values.keys() ^ cls.__record__.keys())}")
         self.__dict__.update(values)
 
-    def _members(self: Any) -> tuple[Any, ...]:
-        return tuple(map(self.__dict__.__getitem__, type(self).__record__))
-
     def _equal(self: Any, other: object) -> bool:
-        return type(self) is type(other) and _members(self) == _members(other)
+        return type(self) is type(other) and self.__dict__ == other.__dict__
 
     def _hash(self: Any) -> int:
-        return hash(_members(self))
+        return hash(type(self).__key__(self))
 
     def _repr(self: Any) -> str:
         shown = ", ".join(f"{name}={self.__dict__[name]!r}" for name in type(self).__record__)

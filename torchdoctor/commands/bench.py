@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from torchdoctor.asked import NOTHING, Asked
 from torchdoctor.commands.common import (
     add_live_options,
     add_output_options,
@@ -20,7 +21,6 @@ from torchdoctor.commands.here import record_here, writing_of
 from torchdoctor.errors import UsageError
 from torchdoctor.facts import Request
 from torchdoctor.pipeline import examine
-from torchdoctor.proof import NOTHING, Asked
 
 if TYPE_CHECKING:
     from torchdoctor.benchmark_figures import BenchResult

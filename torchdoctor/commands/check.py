@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from torchdoctor.asked import CHECK_BENCH, LEVELS, NOTHING, Asked
 from torchdoctor.commands.common import (
     add_live_options,
     add_output_options,
@@ -16,7 +17,6 @@ from torchdoctor.commands.common import (
 from torchdoctor.commands.here import record_here, writing_of
 from torchdoctor.facts import Request
 from torchdoctor.pipeline import examine
-from torchdoctor.proof import CHECK_BENCH, LEVELS, NOTHING, Asked
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

@@ -10,8 +10,8 @@ from torchdoctor.prescribe.writing import Writing
 from torchdoctor.recording import Answer, Recording
 
 if TYPE_CHECKING:
+    from torchdoctor.asked import Asked
     from torchdoctor.live import Proof
-    from torchdoctor.proof import Asked
     from torchdoctor.which_python import PythonChoice
 
 _BENCH_SHARE = 2  # times the seconds that a benchmark may take: what no stage of it takes but one that hangs

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from torchdoctor.asked import LEVELS, Asked
 from torchdoctor.commands.common import (
     UNKNOWN,
     add_live_options,
@@ -18,7 +19,6 @@ from torchdoctor.commands.here import record_here, writing_of
 from torchdoctor.errors import UsageError
 from torchdoctor.facts import Probe, Request, value_or
 from torchdoctor.pipeline import examine
-from torchdoctor.proof import LEVELS, Asked
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

@@ -56,6 +56,7 @@ class Judge:
         self.gpus, self.native_cuda = gpus, native_cuda
         self._served: dict[tuple[int, int, CudaVersion | None, GpuArch], bool] = {}
         self._by_cuda: dict[CudaVersion, Obstacle | None] = {}
+        self._by_pythons: dict[int, Obstacle | None] = {}
 
     @cached_property
     def driver_cuda(self) -> CudaVersion | None:
@@ -97,7 +98,11 @@ class Judge:
 
     def obstacle(self, row: TorchBuild) -> Obstacle | None:
         """The first hard condition the row fails, or None: it runs here."""
-        return next(self.obstacles(row), None)
+        for condition in _CONDITIONS:
+            found = condition(self, row)
+            if found:
+                return found
+        return None
 
     def is_native(self, row: TorchBuild) -> bool:
         """Whether the driver's own CUDA is at least the row's, so that nothing rests on minor-version compatibility."""
@@ -133,6 +138,12 @@ class Judge:
         return spec is None or spec.contains(f"{row.torch}+{row.build}")
 
     def _python(self, row: TorchBuild) -> Obstacle | None:
+        key = id(row.pythons)  # rows of equal lists share one tuple
+        if key not in self._by_pythons:
+            self._by_pythons[key] = self._python_of(row)
+        return self._by_pythons[key]
+
+    def _python_of(self, row: TorchBuild) -> Obstacle | None:
         missing = next((tag for tag in self.pythons if tag not in row.pythons), None)
         if missing is None:
             return None
