@@ -22,7 +22,7 @@ LAYERS = [
     ["values", "errors", "records", "__init__"],
     ["findings", "facts", "recording"],
     ["tables"],
-    ["redact", "which_python", "starting", "nvml", "trial", "proof", "live", "target"],
+    ["redact", "which_python", "starting", "nvml", "trial", "asked", "proof", "live", "target"],
     ["readers", "benchmark"],
     ["checks"],
     ["run_checks"],
