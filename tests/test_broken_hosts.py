@@ -109,7 +109,7 @@ MATRIX = {
     "HOME missing": Fault(HEALTHY, 0, on_host=faults.without_home),
     "read-only file system": Fault(HEALTHY, 0, on_host=faults.read_only),
     "noisy sitecustomize": Fault(HEALTHY, 0, on_host=faults.noisy_start),
-    "folder named torch": Fault(("duplicate-torch",), 1, on_host=faults.torch_in_current_folder, says=("/work/torch",)),
+    "folder named torch": Fault(("duplicate-torch",), 1, on_host=faults.torch_in_current_folder, says=("work/torch",)),
     "numpy 2, torch for numpy 1": Fault(("numpy-abi-mismatch",), 0, on_host=faults.numpy_2, says=("2.2.2", "2.1.0")),
 }
 # Further hosts of the same kinds.

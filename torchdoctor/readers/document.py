@@ -37,11 +37,6 @@ class Part(NamedTuple):
     name: str
     lines: tuple[Line, ...]
 
-    @property
-    def first_line(self) -> int:
-        """The number of its first line."""
-        return self.lines[0].number if self.lines else 0
-
     def at(self, line: Line) -> str:
         """Where a line stands, in the words of a report."""
         return f"{self.name} line {line.number}"
