@@ -32,8 +32,10 @@ import json, statistics, sys
 root, pairs, seconds, batch = sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), int(sys.argv[4])
 sys.path[:0] = [root, root + "/benchmarks"]
 import bare_loop
-from torchdoctor.target import bench, bench_devices, bench_net, bench_timing
+from torchdoctor.target import bench, bench_net, bench_timing
+from torchdoctor.target.smoke_devices import Device
 bench.CPU_BATCH = batch
+device = Device(bare_loop.torch, "cpu", None)
 if sys.argv[5] == "True":
     from time import monotonic, process_time, time
     from types import SimpleNamespace
@@ -46,10 +48,9 @@ OURS = """
 def tell(kind, fields):
     if fields.get("name") == "throughput":
         print(json.dumps(statistics.median(fields["samples"])))
-bench.main(tell, {"profile": "check", "devices": ["cpu"], "seconds": seconds / bench.CHECK["throughput"]})
+bench.main(tell, {"profile": "check", "seconds": seconds / bench.CHECK["throughput"]}, [device])
 """
 TOGETHER = """
-device = bench_devices.Device(bare_loop.torch, "cpu")
 bare, steps = bare_loop.training(batch), bench_net.Training(device).resident(batch)
 watch = bench_timing.Stopwatch(device, steps)
 def time_bare():

@@ -147,6 +147,7 @@ class Stubs:
     libcuda: Path
     libcudart: Path
     libnvml: Path
+    liblast: Path
 
 
 def compile_all(folder: Path) -> Stubs:
@@ -155,6 +156,7 @@ def compile_all(folder: Path) -> Stubs:
         compiled("libcuda.c", folder, "libcuda.so.1"),
         compiled("libcudart.c", folder, "libcudart.so.13"),
         compiled("libnvidia-ml.c", folder, "libnvidia-ml.so.1"),
+        compiled("liblast.c", folder, "liblast.so.1"),
     )
 
 

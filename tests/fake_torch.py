@@ -145,14 +145,16 @@ def device_count():
 '''
 
 
-def install(site: Path, version: str = CPU, *, at_import: str = "", runtime: Path | None = None) -> Path:
-    """Install it into a site folder: ``at_import`` is run first; ``runtime`` is the libcudart of a CUDA build."""
+def install(
+    site: Path, version: str = CPU, *, at_import: str = "", after: str = "", runtime: Path | None = None
+) -> Path:
+    """Install it into a site folder: ``at_import`` is run first and ``after`` last; ``runtime`` is a libcudart."""
     label = version.partition("+")[2]
     cuda = f"{label[2:-1]}.{label[-1]}" if label.startswith("cu") else None
     torch = site / "torch"
     torch.mkdir(parents=True)
     (torch / "version.py").write_text(_VERSION.format(version=version, cuda=cuda))
-    (torch / "__init__.py").write_text(_INIT.replace("{at_import}", at_import))
+    (torch / "__init__.py").write_text(_INIT.replace("{at_import}", at_import) + after)
     (torch / "cuda.py").write_text(_CUDA)
     if runtime:
         (torch / "lib").mkdir()

@@ -36,6 +36,13 @@ child = subprocess.Popen(["sleep", "3600"])
 open(os.environ["PIDS"], "w").write("%d %d" % (os.getpid(), child.pid))
 time.sleep(3600)
 """
+FORK_HOLDS_THE_OUTPUT = """\
+import os, time
+if os.fork() == 0:
+    time.sleep(60)
+    os._exit(0)
+"""
+OPENBLAS = "OpenBLAS warning: Memory allocation still failed after 10 retries, giving up."
 UNPRINTABLE = """\
 class Unprintable(Exception):
     def __str__(self):
@@ -52,14 +59,26 @@ def by_signal(name: str) -> str:
 # --------------------------------------------------------------------------------------------------------------- torch
 
 
-def cpu_torch(host: Host, at_import: str = "") -> None:
-    """A CPU build; what it does first when it is imported."""
-    fake_torch.install(host.site, fake_torch.CPU, at_import=at_import)
+def cpu_torch(host: Host, at_import: str = "", after: str = "") -> None:
+    """A CPU build; what it does first and last when it is imported."""
+    fake_torch.install(host.site, fake_torch.CPU, at_import=at_import, after=after)
 
 
-def cuda_torch(host: Host, stubs: Stubs) -> None:
+def import_hangs(host: Host, stubs: Stubs, *, in_library: bool) -> None:
+    """An import that loads a library and does not end: in the library's own initialisation, or in Python after it."""
+    cpu_torch(host, f"import ctypes, time\nctypes.CDLL({str(stubs.liblast)!r})\ntime.sleep(3600)")
+    host.env |= {"STUB_STUCK": "1"} if in_library else {}
+
+
+def cuda_torch(host: Host, stubs: Stubs, after: str = "") -> None:
     """A CUDA build."""
-    fake_torch.install(host.site, fake_torch.CUDA, runtime=stubs.libcudart)
+    fake_torch.install(host.site, fake_torch.CUDA, runtime=stubs.libcudart, after=after)
+
+
+def describing_aborts(host: Host, stubs: Stubs) -> None:
+    """A GPU that starts, and whose memory cannot be asked for without a crash."""
+    cuda_torch(host, stubs, "cuda.mem_get_info = lambda index: __import__('os').abort()\n")
+    host.library("libcuda.so.1", stubs.libcuda, STUB_CUDA_CODE=0, STUB_CUDA_VERSION=13000)
 
 
 def missing_library(host: Host) -> None:
@@ -158,9 +177,15 @@ def noisy_start(host: Host) -> None:
     (host.site / "sitecustomize.py").write_text(NOISE + '\nimport atexit\natexit.register(print, "bye")\n')
 
 
-def read_only(host: Host) -> None:
-    """Every file system that the product could write to is read-only."""
+def start_leaves_a_process(host: Host) -> None:
+    """A sitecustomize that starts something which holds every output open."""
     cpu_torch(host)
+    (host.site / "sitecustomize.py").write_text("import subprocess\nsubprocess.Popen(['sleep', '60'])\n")
+
+
+def read_only(host: Host, at_import: str = "") -> None:
+    """Every file system that the product could write to is read-only."""
+    cpu_torch(host, at_import)
     host.start = read_only_start(host)
 
 
@@ -184,6 +209,11 @@ def read_only_start(host: Host) -> tuple[str, ...]:
 def gpu_on_the_bus(host: Host) -> None:
     """An RTX 4090 that nothing drives; skips where it cannot be put there."""
     host.start = _own_mounts(_GPU_ON_THE_BUS, str(host.work))
+
+
+def small_file_system(folder: Path, size: str) -> tuple[str, ...]:
+    """What starts a command with an empty file system of so many bytes at a folder; skips where it cannot be had."""
+    return _own_mounts('mount -t tmpfs -o size="$2" none "$1" && shift 2 && exec "$@"', str(folder), size)
 
 
 def _own_mounts(script: str, *arguments: str) -> tuple[str, ...]:

@@ -18,8 +18,8 @@ import pytest
 from conftest import ROOT
 
 from torchdoctor.benchmark import summarise
-from torchdoctor.target import bench, bench_data, bench_devices, bench_rates, bench_timing
-from torchdoctor.target.bench_devices import Device
+from torchdoctor.target import bench, bench_data, bench_devices, bench_rates, bench_timing, smoke_init
+from torchdoctor.target.smoke_devices import Device
 
 Events = list[tuple[str, dict[str, Any]]]
 GIB = 1 << 30
@@ -36,6 +36,9 @@ class FakeGpu:
         self.current = -1
         self.asked: list[str] = []
 
+    def init(self) -> None:
+        pass
+
     def is_available(self) -> bool:
         return True
 
@@ -48,15 +51,14 @@ class FakeGpu:
     def set_device(self, index: int) -> None:
         self.current = index
 
-    def get_device_name(self, index: int) -> str:
-        return f"NVIDIA Test {index}"
-
     def get_device_capability(self, _index: int) -> tuple[int, int]:
         major, minor = self.answers["capability"]
         return major, minor
 
-    def get_device_properties(self, _index: int) -> Any:
-        return self.answers.get("properties", SimpleNamespace(multi_processor_count=108))
+    def get_device_properties(self, index: int) -> Any:
+        major, minor = self.answers["capability"]
+        usual = {"name": f"NVIDIA Test {index}", "major": major, "minor": minor, "multi_processor_count": 108}
+        return SimpleNamespace(**{**usual, **self.answers.get("properties", {})})
 
     def mem_get_info(self, _index: int) -> tuple[int, int]:
         return self.answers["free"], 80 * GIB
@@ -85,22 +87,27 @@ class FakeGpu:
 
 
 def fake_torch(hip: str | None = None, **answers: Any) -> Any:
-    gone = SimpleNamespace(is_available=lambda: False)
-    version = SimpleNamespace(hip=hip)
-    return SimpleNamespace(cuda=FakeGpu(**answers), xpu=gone, backends=SimpleNamespace(mps=gone), version=version)
+    mps = SimpleNamespace(get_name=lambda: "Apple Test")
+    version, backends = SimpleNamespace(hip=hip), SimpleNamespace(mps=mps)
+    return SimpleNamespace(cuda=FakeGpu(**answers), backends=backends, version=version, get_num_threads=lambda: 2)
+
+
+def devices_of(torch: Any, wanted: list[str]) -> list[Device]:
+    facts: dict[str, Any] = {"backend": "rocm" if torch.version.hip else "cuda", "warnings": []}
+    return smoke_init.start(lambda *_: None, torch, facts, wanted)[1]
 
 
 def gpu(hip: str | None = None, **answers: Any) -> Device:
-    return Device(fake_torch(hip, **answers), "cuda:1")
+    return devices_of(fake_torch(hip, **answers), ["cuda:1"])[0]
 
 
 # ------------------------------------------------------------------------------------------------------------- devices
 
 
 def test_the_cpu_comes_first_and_some_devices_may_be_asked_for() -> None:
-    names = [device.name for device in bench_devices.found(fake_torch(), [])]
+    names = [device.name for device in devices_of(fake_torch(), [])]
     assert names == ["cpu", "cuda:0", "cuda:1"]
-    assert [device.name for device in bench_devices.found(fake_torch(), ["cuda:1", "cuda:9"])] == ["cuda:1"]
+    assert [device.name for device in devices_of(fake_torch(), ["cuda:1", "cuda:9"])] == ["cuda:1"]
 
 
 @pytest.mark.parametrize(
@@ -110,14 +117,14 @@ def test_the_cpu_comes_first_and_some_devices_may_be_asked_for() -> None:
         (gpu(capability=(7, 5)), ["fp16", "fp32"], "fp16"),
         (gpu(capability=(9, 0)), ["bf16", "fp16", "tf32", "fp32"], "bf16"),
         (gpu("6.3", capability=(9, 4)), ["bf16", "fp16", "fp32"], "bf16"),
-        (Device(fake_torch(), "mps"), ["fp16", "fp32"], ""),
-        (Device(fake_torch(), "xpu:0"), ["bf16", "fp16", "fp32"], ""),
-        (Device(fake_torch(), "cpu"), ["fp32"], ""),
+        (Device(fake_torch(), "mps", None), ["fp16", "fp32"], ""),
+        (Device(fake_torch(), "xpu", 0), ["bf16", "fp16", "fp32"], ""),
+        (Device(fake_torch(), "cpu", None), ["fp32"], ""),
     ],
     ids=["pascal", "turing", "hopper", "rocm", "mps", "xpu", "cpu"],
 )
 def test_formats_follow_the_capability(device: Device, formats: list[str], mixed: str) -> None:
-    assert (device.formats(), device.mixed()) == (formats, mixed)
+    assert (bench_devices.formats(device), bench_devices.mixed(device)) == (formats, mixed)
 
 
 @pytest.mark.parametrize(
@@ -139,11 +146,15 @@ def test_a_gpu_that_another_process_uses_is_noticed(answers: dict[str, Any], rea
 
 
 def test_a_device_is_described_with_its_address_where_torch_tells_it() -> None:
-    old = bench_devices.described(gpu())
+    old = gpu().describe()
     assert (old["model"], old["units"], old["capability"], old["pci"]) == ("NVIDIA Test 1", 108, "8.0", None)
+    assert (old["free"], old["memory"], old["error"]) == (70 * GIB, 80 * GIB, None)
     numbers = {"pci_domain_id": 0, "pci_bus_id": 0xC1, "pci_device_id": 0, "uuid": "abc", "multi_processor_count": 132}
-    new = bench_devices.described(gpu(properties=SimpleNamespace(**numbers)))
+    new = gpu(properties=numbers).describe()
     assert (new["pci"], new["uuid"], new["units"]) == ("0000:c1:00.0", "abc", 132)
+    cpu = Device(fake_torch(), "cpu", None).describe()
+    assert (cpu["model"], cpu["threads"], cpu["error"]) == (None, 2, None)
+    assert Device(fake_torch(), "mps", None).describe()["model"] == "Apple Test"
 
 
 def test_clock_and_power_are_read_where_the_vendors_library_is() -> None:
@@ -188,7 +199,7 @@ def repeated(*durations: float) -> Iterator[float]:
         yield from durations
 
 
-CPU = Device(fake_torch(), "cpu")
+CPU = Device(fake_torch(), "cpu", None)
 
 
 def test_steady_work_is_measured_in_few_blocks(clock: Clock) -> None:
@@ -280,16 +291,15 @@ def events_of(monkeypatch: pytest.MonkeyPatch, torch: Any, request: dict[str, An
     names = [name for name in vars(bench.Run) if name in {"loss", "training", "series"}]
     for name in names:
         monkeypatch.setattr(bench.Run, name, parts.get(name, lambda *_: None))
-    monkeypatch.setattr(bench, "import_module", lambda _: torch)
     monkeypatch.setattr(bench_rates, "matmul", lambda *_: {})
     monkeypatch.setattr(bench_rates, "copy", lambda *_: {})
     monkeypatch.setattr(bench_rates, "transfer", parts.get("transfer", lambda *_: {}))
     monkeypatch.setattr(bench_data, "waiting", lambda *_: {})
     monkeypatch.setattr(bench_data, "usable_cpus", lambda: 4)
-    monkeypatch.setattr(Device, "works", lambda _: parts.get("works", True))
-    monkeypatch.setattr(Device, "clear", lambda _: None)
-    torch.get_num_threads = lambda: 2
-    bench.main(lambda kind, fields: told.append((kind, dict(fields))), request)
+    monkeypatch.setattr(bench_devices, "works", lambda _: parts.get("works", True))
+    monkeypatch.setattr(bench_devices, "clear", lambda _: None)
+    devices = devices_of(torch, request.get("devices", []))
+    bench.main(lambda kind, fields: told.append((kind, dict(fields))), request, devices)
     return told
 
 
@@ -323,8 +333,8 @@ def test_a_busy_gpu_is_left_alone_unless_told_otherwise(monkeypatch: pytest.Monk
     request: dict[str, Any] = {"devices": ["cuda:0"], "busy": {"cuda:0": "process 9 uses it"}} if known else {}
     processes = [] if known else [8, 9]
     told = events_of(monkeypatch, fake_torch(processes=processes), {"devices": ["cuda:0"], **request})
-    assert [kind for kind, _ in told] == ["stage", "bench-skipped", "bench-done"]
-    assert told[1][1] == {"device": "cuda:0", "reason": "process 9 uses it"}
+    assert [kind for kind, _ in told] == ["bench-plan", "stage", "bench-skipped", "bench-done"]
+    assert told[2][1] == {"device": "cuda:0", "reason": "process 9 uses it"}
     forced = events_of(monkeypatch, fake_torch(processes=processes), {"devices": ["cuda:0"], "force": True, **request})
     assert ("bench-device", "process 9 uses it") in [(kind, fields.get("busy")) for kind, fields in forced]
     assert "bench-throughput" in stages(forced, "cuda:0")
@@ -332,12 +342,10 @@ def test_a_busy_gpu_is_left_alone_unless_told_otherwise(monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize("name", ["0000:65:00.0", "8932f937-d72c"], ids=["address", "uuid"])
 def test_the_asker_names_a_busy_gpu_as_nvml_does(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    properties = SimpleNamespace(
-        multi_processor_count=1, pci_domain_id=0, pci_bus_id=0x65, pci_device_id=0, uuid="8932f937-d72c"
-    )
+    properties = {"pci_domain_id": 0, "pci_bus_id": 0x65, "pci_device_id": 0, "uuid": "8932f937-d72c"}
     request = {"devices": ["cuda:1"], "busy": {name: "another process computes on it"}}
     told = events_of(monkeypatch, fake_torch(properties=properties), request)
-    assert told[1] == ("bench-skipped", {"device": "cuda:1", "reason": "another process computes on it"})
+    assert told[2] == ("bench-skipped", {"device": "cuda:1", "reason": "another process computes on it"})
     other = {"devices": ["cuda:1"], "busy": {"0000:66:00.0": "another process computes on it"}}
     assert "bench-throughput" in stages(events_of(monkeypatch, fake_torch(properties=properties), other), "cuda:1")
     assert "bench-throughput" in stages(
@@ -354,8 +362,42 @@ def test_a_failure_is_an_answer_and_the_next_part_follows(monkeypatch: pytest.Mo
     (failed,) = [fields for kind, fields in told if kind == "bench-failed"]
     assert (failed["device"], failed["stage"]) == ("cuda:0", "bench-loss")
     assert failed["error"].startswith("RuntimeError: CUDA error: an illegal memory access")
-    assert len(failed["error"]) < 700
+    assert len(failed["error"]) <= 1000
+    assert failed["library"] == "libtorch_cuda"
     assert "bench-throughput" in stages(told, "cuda:0")
+
+
+def unwritten(*_: Any) -> NoReturn:
+    raise RuntimeError("\"addmm_cuda\" not implemented for 'BFloat16'")
+
+
+def test_what_torch_was_not_made_for_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = events_of(monkeypatch, fake_torch(), {"devices": ["cuda:0"]}, loss=unwritten, works=False)
+    (skipped,) = [fields for kind, fields in told if kind == "bench-skipped"]
+    assert (skipped["stage"], skipped["reason"][:33]) == ("bench-loss", 'RuntimeError: "addmm_cuda" not im')
+    assert "bench-throughput" in stages(told, "cuda:0")
+    assert "bench-failed" not in dict(told)
+
+
+@pytest.mark.parametrize("request_", [{}, {"profile": "bench", "seconds": 60, "sweep": True}], ids=["check", "bench"])
+def test_every_part_is_planned_before_it_is_reached(monkeypatch: pytest.MonkeyPatch, request_: dict[str, Any]) -> None:
+    told = events_of(monkeypatch, fake_torch(), request_, works=False)
+    planned: list[tuple[str, str]] = []
+    for kind, fields in told:
+        planned += [tuple(stage) for stage in fields["stages"]] if kind == "bench-plan" else []
+        if kind == "stage":
+            assert (fields["id"], fields["device"]) in planned or fields["id"].startswith("bench-sweep-")
+    reached = [(fields["id"], fields["device"]) for kind, fields in told if kind == "stage"]
+    assert set(planned) <= set(reached)
+
+
+@pytest.mark.parametrize(
+    ("stage", "library"),
+    [("matmul-bf16", "libcublas"), ("copy", "libcudart"), ("h2d-pinned", "libcudart"), ("throughput", "libtorch_cuda")],
+)
+def test_every_part_names_the_library_that_does_its_work(stage: str, library: str) -> None:
+    run = bench.Run(lambda *_: None, gpu(), 1.0, bench.BENCH)
+    assert run.place("bench-" + stage) == {"device": "cuda:1", "library": library}
 
 
 def test_one_transfer_that_fails_leaves_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -475,6 +517,7 @@ HARNESS = """
 import sys, json
 sys.path.insert(0, {root!r})
 import resource, torch
+from torchdoctor.target.smoke_devices import Device
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 def tell(kind, fields):
     print("EVENT", json.dumps([kind, fields]), flush=True)
@@ -507,7 +550,7 @@ def test_the_check_on_a_cpu(torch_python: str) -> None:
         torch_python,
         """
         from torchdoctor.target.bench import main
-        main(tell, {"seconds": 3, "sweep": True, "devices": ["cpu"], "force": False, "profile": "check"})
+        main(tell, {"seconds": 3, "sweep": True, "force": False, "profile": "check"}, [Device(torch, "cpu", None)])
         after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         tell("memory", {"mib": (after - before) / (1024 if sys.platform == "linux" else 1 << 20)})
         """,
@@ -542,7 +585,7 @@ def test_the_whole_benchmark_on_a_cpu(torch_python: str) -> None:
         def refuse(device, seconds):
             raise MemoryError("no room")
         bench_rates.copy = refuse
-        bench.main(tell, {"seconds": 15, "sweep": True, "devices": ["cpu"], "profile": "bench"})
+        bench.main(tell, {"seconds": 15, "sweep": True, "profile": "bench"}, [Device(torch, "cpu", None)])
         """,
     )
     result = summarise({"kind": kind, **fields} for kind, fields in told)
@@ -570,7 +613,6 @@ def test_the_way_of_a_gpu_walked_on_a_cpu(torch_python: str) -> None:
         warnings.simplefilter("ignore")
         from types import SimpleNamespace
         from torchdoctor.target import bench, bench_rates
-        from torchdoctor.target.bench_devices import Device
 
         class Event:
             def __init__(self, enable_timing): pass
@@ -580,21 +622,20 @@ def test_the_way_of_a_gpu_walked_on_a_cpu(torch_python: str) -> None:
 
         class Torch:
             cuda = SimpleNamespace(
-                Event=Event, set_device=lambda index: None, synchronize=lambda: None, empty_cache=lambda: None,
+                Event=Event, set_device=lambda index: None, synchronize=lambda index: None, empty_cache=lambda: None,
                 mem_get_info=lambda index: (1 << 30, 2 << 30), memory_reserved=lambda index: 0,
                 list_gpu_processes=lambda index: "no processes are running", is_initialized=lambda: True,
-                get_device_capability=lambda index: (8, 0), get_device_name=lambda index: "NVIDIA H200",
-                get_device_properties=lambda index: SimpleNamespace(multi_processor_count=132),
+                get_device_capability=lambda index: (8, 0),
+                get_device_properties=lambda index: SimpleNamespace(name="NVIDIA H200", multi_processor_count=132),
                 clock_rate=lambda index: 1830, power_draw=lambda index: 700000, temperature=lambda index: 60,
             )
             def __getattr__(self, name): return getattr(torch, name)
 
-        device = Device(Torch(), "cpu")
-        device.kind, device.module = "cuda", Torch.cuda
-        bench.found = lambda torch, wanted: [device]
+        device = Device(Torch(), "cuda", 0)
+        device.name = "cpu"
         bench.BATCH, bench_rates.SIDES = 64, (256, 128)
         bench_rates.COPIED, bench_rates.MOVED = 1 << 20, 1 << 20
-        bench.main(tell, {"seconds": 12, "profile": "bench", "sweep": False})
+        bench.main(tell, {"seconds": 12, "profile": "bench", "sweep": False}, [device])
         """,
     )
     result = summarise({"kind": kind, **fields} for kind, fields in told)
@@ -619,8 +660,7 @@ def test_training_is_as_a_textbook_has_it(torch_python: str) -> None:
         torch_python,
         """
         from torchdoctor.target import bench_net
-        from torchdoctor.target.bench_devices import Device
-        device = Device(torch, "cpu")
+        device = Device(torch, "cpu", None)
         losses, right = bench_net.train(device, 60.0)
         again, _ = bench_net.train(device, 60.0)
         tell("ours", {"losses": losses, "again": again, "right": right, "compared": bench_net.compared(losses, again)})

@@ -13,7 +13,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -34,6 +35,7 @@ pytestmark = [
 OnHost = Callable[[Host], object]
 OnDriver = Callable[[Host, Stubs], object]
 
+CUDA = "TORCHDOCTOR_CUDA_PYTHON"  # names a Python with a CUDA build of torch
 HEALTHY = ("",)
 NOT_LOADED = ("driver-not-loaded", "driver-missing", "container-without-gpu")
 NO_DRIVER_NEEDED = ("", *NOT_LOADED)  # no GPU is on the bus of most machines that run this
@@ -43,7 +45,7 @@ DRIVER = ("gpu-init-failed", "driver-library-mismatch", "gpu-lost", "driver-not-
 class Fault(NamedTuple):
     """What is broken, by ``on_host`` or (with stand-ins made by a C compiler) ``on_driver``, and what is to be said.
 
-    The first loud finding is one of ``ids`` ("" is none); its summary or evidence says all of ``says``.
+    The first loud finding is one of ``ids`` ("" is none); its summary, reason or evidence says all of ``says``.
     """
 
     ids: tuple[str, ...]
@@ -70,7 +72,12 @@ def driver(code: int, *, cuda: int = 13000, version: str = "580.95.05", **stub: 
     return lambda host, stubs: faults.driver(host, stubs, code, cuda=cuda, version=version, stub=stub)
 
 
-FAILS = ("torch-import-fails",)
+def asked(action: str) -> OnHost:
+    """A torch that does this when it is asked something after its import."""
+    return partial(faults.cpu_torch, after=f"import os, time\ndef get_num_threads(): {action}\n")
+
+
+FAILS, UNTESTED = ("torch-import-fails",), ("smoke-test-failed",)
 # The 21 hosts of the matrix.
 MATRIX = {
     "torch missing": Fault(("torch-missing",), 1, on_host=lambda host: host),
@@ -81,7 +88,11 @@ MATRIX = {
         FAILS, 1, on_host=imports(faults.SEGFAULT), says=("trial.stage: import", "trial.signal: SIGSEGV")
     ),
     "import hangs": Fault(
-        FAILS, 1, on_host=imports(faults.HANG), says=("does not end", "trial.stage: import"), waits=1
+        FAILS,
+        1,
+        on_host=imports(faults.HANG),
+        says=("does not end", "trial.stage: import", "torch/__init__.py", "trial.library: "),
+        waits=2,
     ),
     "import prints to stdout": Fault(HEALTHY, 0, on_host=imports(faults.NOISE)),
     "nvidia-smi hangs": Fault(NO_DRIVER_NEEDED, 0, on_driver=faults.nvidia_smi_hangs, waits=1),
@@ -121,19 +132,74 @@ MORE = {
     "driver 802, fabric in progress": Fault(
         ("fabric-manager-down",), 1, on_driver=driver(802, STUB_NVML_FABRIC=2), says=("In Progress",)
     ),
-    "driver hangs": Fault(DRIVER, 1, on_driver=driver(0, STUB_CUDA_FAULT="hang"), says=("init",), waits=1),
-    "driver aborts": Fault(DRIVER, 1, on_driver=driver(0, STUB_CUDA_FAULT="abort"), says=("init", "SIGABRT")),
+    "driver hangs": Fault(DRIVER, 1, on_driver=driver(0, STUB_CUDA_FAULT="hang"), says=("init", "libcuda"), waits=1),
+    "driver aborts": Fault(
+        DRIVER, 1, on_driver=driver(0, STUB_CUDA_FAULT="abort"), says=("init", "SIGABRT", "libcuda")
+    ),
     "NVML hangs": Fault(HEALTHY, 0, on_driver=driver(100, STUB_NVML_FAULT="hang"), waits=1),
     "NVML aborts": Fault(HEALTHY, 0, on_driver=driver(100, STUB_NVML_FAULT="abort")),
     "crash named by its place": Fault(FAILS, 1, on_host=imports(faults.SEGFAULT), says=("torch/__init__.py",)),
     "hang that keeps the lock": Fault(
-        FAILS, 1, on_host=imports(faults.HANG_IN_C), says=("does not end", "torch/__init__.py"), waits=1
+        FAILS, 1, on_host=imports(faults.HANG_IN_C), says=("does not end", "torch/__init__.py"), waits=2
+    ),
+    "hang in a library": Fault(
+        FAILS,
+        1,
+        on_driver=partial(faults.import_hangs, in_library=True),
+        says=("does not end", "trial.stage: import", "torch/__init__.py", "trial.library: liblast.so.1"),
+        waits=2,
+    ),
+    "hang in Python after a library": Fault(
+        FAILS,
+        1,
+        on_driver=partial(faults.import_hangs, in_library=False),
+        says=("does not end", "trial.stage: import", "torch/__init__.py", "trial.library: liblast.so.1"),
+        waits=2,
+    ),
+    "crash where nothing can be written": Fault(
+        FAILS,
+        1,
+        on_host=partial(faults.read_only, at_import=faults.SEGFAULT),
+        says=("trial.signal: SIGSEGV", "trial.library: unknown"),
     ),
     "import killed for memory": Fault(
         (*FAILS, "host-memory-exhausted"), 1, on_host=imports(faults.by_signal("SIGKILL")), says=("SIGKILL",)
     ),
     "illegal instruction": Fault(("cpu-instructions-missing",), 1, on_host=imports(faults.by_signal("SIGILL"))),
-    "import leaves": Fault(FAILS, 1, on_host=imports("import os; os._exit(3)")),
+    "import leaves": Fault(
+        FAILS, 1, on_host=imports("import os; os._exit(3)"), says=("exit status 3", "No exception was raised")
+    ),
+    "import is interrupted by nobody": Fault(
+        FAILS, 1, on_host=imports("raise KeyboardInterrupt('of its own')"), says=("KeyboardInterrupt: of its own",)
+    ),
+    "import closes every descriptor": Fault(
+        FAILS, 1, on_host=imports("import os, time; os.closerange(3, 1000); time.sleep(60)"), says=("was closed",)
+    ),
+    "import needs more memory than there is": Fault(
+        ("host-memory-exhausted",), 1, on_host=imports("bytearray(1 << 60)"), says=("trial.error: MemoryError",)
+    ),
+    "OpenBLAS gives up": Fault(
+        ("host-memory-exhausted",),
+        1,
+        on_host=imports(f"import os; os.write(2, b'{faults.OPENBLAS}'); os._exit(1)"),
+        says=(f"exit status 1: {faults.OPENBLAS}",),
+    ),
+    "every start leaves a process": Fault(HEALTHY, 0, on_host=faults.start_leaves_a_process),
+    "import takes the streams away": Fault(HEALTHY, 0, on_host=imports("import sys; sys.stdout = sys.stderr = None")),
+    "import closes the streams": Fault(HEALTHY, 0, on_host=imports("import sys; sys.stdout.close()")),
+    "import leaves a fork that holds the output": Fault(HEALTHY, 0, on_host=imports(faults.FORK_HOLDS_THE_OUTPUT)),
+    "torch leaves when asked": Fault(
+        UNTESTED, 1, on_host=asked("os._exit(9)"), says=("describe on cpu: exit status 9", "torch what it can do")
+    ),
+    "torch aborts when asked": Fault(
+        UNTESTED, 1, on_host=asked("os.abort()"), says=("describe on cpu: ended by SIGABRT",)
+    ),
+    "torch hangs when asked": Fault(
+        UNTESTED, 1, on_host=asked("time.sleep(600)"), says=("describe on cpu: no answer in 3",), waits=1
+    ),
+    "driver aborts when a GPU is described": Fault(
+        ("gpu-init-failed",), 1, on_driver=faults.describing_aborts, says=("describe", "SIGABRT", "libcuda")
+    ),
     "import leaves politely": Fault(FAILS, 1, on_host=imports("import sys; sys.exit(0)")),
     "error that cannot be printed": Fault(FAILS, 1, on_host=imports(faults.UNPRINTABLE)),
     "import floods both outputs": Fault(HEALTHY, 0, on_host=imports(faults.FLOOD)),
@@ -169,10 +235,21 @@ def judged(host: Host, fault: Fault, answer: Answer) -> None:
     first = first_loud(answer)
     assert first["id"] in fault.ids, answer.ids
     assert answer.status == fault.status
-    told = [first["summary"], *(f"{item['fact']}: {item['value']}" for item in first["evidence"])]
+    told = [first["summary"], first.get("why", ""), *(f"{item['fact']}: {item['value']}" for item in first["evidence"])]
     assert [words for words in fault.says if not any(words in line for line in told)] == [], told
     assert answer.seconds < fault.waits * TIMEOUT + MARGIN
     assert str(host.folder / "home") not in json.dumps(answer.report)
+
+
+@contextmanager
+def never_skipped(name: str) -> Iterator[None]:
+    """Where a CUDA build is named, as for the run by hand, nothing of the matrix is left out in silence."""
+    try:
+        yield
+    except pytest.skip.Exception as reason:
+        if os.environ.get(CUDA):
+            pytest.fail(f"{name} would be skipped: {reason}")
+        raise
 
 
 def broken(host: Host, fault: Fault, request: pytest.FixtureRequest) -> None:
@@ -184,7 +261,8 @@ def broken(host: Host, fault: Fault, request: pytest.FixtureRequest) -> None:
 
 @pytest.mark.parametrize("name", MATRIX)
 def test_matrix(name: str, host: Host, request: pytest.FixtureRequest) -> None:
-    broken(host, MATRIX[name], request)
+    with never_skipped(name):
+        broken(host, MATRIX[name], request)
     judged(host, MATRIX[name], host.check(*MATRIX[name].arguments))
 
 
@@ -195,7 +273,25 @@ def test_more(name: str, host: Host, request: pytest.FixtureRequest) -> None:
 
 
 def test_the_matrix_is_whole() -> None:
+    assert list(MATRIX) == [
+        "torch missing", "libtorch_cpu.so removed", "import segfaults", "import hangs", "import prints to stdout",
+        *(f"nvidia-smi {how}" for how in ("hangs", "exits 9", "exits 18", "exits 255")),
+        *(f"driver {code}" for code in (3, 35, 100, 802, 803, 804, 999)),
+        "HOME missing", "read-only file system", "noisy sitecustomize", "folder named torch",
+        "numpy 2, torch for numpy 1",
+    ]  # fmt: skip
     assert len(MATRIX) == 21
+
+
+@pytest.mark.parametrize(
+    ("named", "outcome"), [("", pytest.skip.Exception), ("/some/python", pytest.fail.Exception)], ids=["else", "named"]
+)
+def test_where_a_cuda_build_is_named_no_row_may_be_skipped(
+    named: str, outcome: type[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(CUDA, named)
+    with pytest.raises(outcome, match="no compiler"), never_skipped("row"):
+        pytest.skip("no compiler")
 
 
 @pytest.mark.parametrize("name", ["import prints to stdout", "noisy sitecustomize", "read-only file system"])
@@ -349,7 +445,8 @@ def test_a_real_cuda_build_on_a_broken_driver(name: str, host: Host, stubs: Stub
     on_driver = MATRIX[name].on_driver
     assert on_driver is not None
     on_driver(host, stubs)
-    host.python = real_torch("TORCHDOCTOR_CUDA_PYTHON")
+    with never_skipped(name):
+        host.python = real_torch(CUDA)
     answer = host.check("--no-smoke", timeout=60)
     first = first_loud(answer)
     said = f"exit {answer.status}, {first['id'] or 'nothing loud'}: {first['summary']} ({answer.seconds:.1f} s)"

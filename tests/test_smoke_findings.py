@@ -9,6 +9,7 @@ from torchdoctor.facts import Probe
 from torchdoctor.tables import Tables
 
 NVRTC = "RuntimeError: Kernel compilation failed:\nnvrtc: error: invalid value for --gpu-architecture (-arch)\n"
+MEMORY = "host-memory-exhausted"
 FILE = "unable to allocate shared memory(shm) for file </torch_14688_1411732693_0>"
 
 
@@ -19,7 +20,15 @@ FILE = "unable to allocate shared memory(shm) for file </torch_14688_1411732693_
         ("dataloader", "libtorch_cuda", f"RuntimeError: {FILE}: Success (0)", "shm-too-small"),
         ("dataloader", "libtorch_cpu", "DataLoader worker (pid 7) is killed by signal: Bus error. ", "shm-too-small"),
         ("dataloader", "", "ended by SIGBUS", "shm-too-small"),
-        ("dataloader", "libtorch_cpu", "DataLoader worker (pid 7) is killed by signal: Killed. ", UNEXPLAINED),
+        ("dataloader", "libtorch_cpu", "DataLoader worker (pid 7) is killed by signal: Killed. ", MEMORY),
+        ("data-2", "", "RuntimeError: DataLoader worker (pid 7) is killed by signal: Killed. ", MEMORY),
+        ("dataloader", "libtorch_cpu", "OSError: [Errno 12] Cannot allocate memory", MEMORY),
+        ("fft", "libcufft", "MemoryError: ", MEMORY),
+        ("fft", "", "libx.so: failed to map segment from shared object: Cannot allocate memory", MEMORY),
+        ("fft", "", "libgomp.so.1: cannot allocate memory in static TLS block", UNEXPLAINED),
+        ("matmul-fp32", "libcublas", "ended by SIGABRT, std::bad_alloc", MEMORY),
+        ("compile", "inductor", "MemoryError", MEMORY),
+        ("train", "libtorch_cpu", "RuntimeError: [enforce fail] DefaultCPUAllocator: can't allocate memory", MEMORY),
         ("dataloader", "libtorch_cpu", "two workers gave batches [], not [1]", UNEXPLAINED),
         ("dataloader", "libtorch_cpu", "", UNEXPLAINED),
         ("checkpoint", "libtorch_cpu", "OSError: [Errno 28] No space left on device", UNEXPLAINED),

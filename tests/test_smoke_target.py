@@ -15,8 +15,12 @@ from typing import Any
 import fake_torch
 import pytest
 from conftest import ROOT
+from host_faults import small_file_system
 
+from torchdoctor.checks.answers import finding_of
 from torchdoctor.cli import run as command
+from torchdoctor.facts import Probe
+from torchdoctor.tables import Tables
 from torchdoctor.target import smoke, smoke_folder, smoke_init, smoke_list, smoke_numerics, smoke_repro
 from torchdoctor.target.smoke_devices import LACKS, LIBRARIES, Device
 from torchdoctor.target.smoke_run import Job, Skip, Wrong, error_text, finite, run_probe, verdict
@@ -26,7 +30,7 @@ QUICK = [
     "import", "init", "allocate", "elementwise", "matmul-fp32", "matmul-fp16", "matmul-bf16", "conv", "checkpoint",
     "train",
 ]  # fmt: skip
-SLOW = {"compile", "dataloader", "export", "onnx", "torchvision-nms"}
+SLOW = {"all-reduce-processes", "compile", "dataloader", "export", "onnx", "torchvision-nms"}
 HEAD = f"""
 import json, os, sys
 sys.path.append({str(ROOT)!r})
@@ -173,12 +177,15 @@ def test_the_benchmark_shares_the_import() -> None:
         """
         import types
         bench = types.ModuleType("torchdoctor.target.bench")
-        bench.main = lambda tell, request: tell("bench", {"torch": "torch" in sys.modules, "request": request})
+        def main(tell, request, devices):
+            names = [device.name for device in devices]
+            tell("bench", {"torch": "torch" in sys.modules, "request": request, "devices": names})
+        bench.main = main
         sys.modules[bench.__name__] = bench
         smoke.main(tell, {"only": ["allocate"], "devices": ["cpu"], "bench": {"seconds": 1}})
         """
     )
-    assert told(events, "bench") == [{"torch": True, "request": {"seconds": 1}}]
+    assert told(events, "bench") == [{"torch": True, "request": {"seconds": 1}, "devices": ["cpu"]}]
     assert [kind for kind, _ in events[-2:]] == ["bench", "done"]
 
 
@@ -214,6 +221,7 @@ SABOTAGE = {
     "matmul-bf16": (MATMUL, "lambda a, b: real(a, b) * float('nan')", "off by nan"),
     "conv": ("F.conv2d", "lambda x, w, **k: real(x + (tf32(x.detach()) - x.detach()), w, **k)", "of a convolution"),
     "lstm": ("torch.nn.LSTM.forward", "lambda self, x: (off(real(self, x)[0]),)", "an LSTM"),
+    "ctc": ("F.ctc_loss", "lambda *a: off(real(*a))", "a CTC loss is off"),
     "fft": ("torch.fft.rfft", "lambda x: off(real(x))", "Fourier"),
     "solve": ("torch.linalg.solve", "lambda a, b: off(real(a, b))", "the solution"),
     "svd": ("torch.linalg.svd", "lambda a, **k: real(off(a), **k)", "singular values"),
@@ -323,21 +331,23 @@ def test_a_quantised_product_is_measured_against_float64() -> None:
 @pytest.mark.torch
 @pytest.mark.usefixtures("_torch")
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
-def test_how_a_worker_ended_is_told_with_its_loss() -> None:
+@pytest.mark.parametrize(("name", "finding"), [("SIGBUS", "shm-too-small"), ("SIGKILL", "host-memory-exhausted")])
+def test_how_a_worker_ended_is_told_with_its_loss(name: str, finding: str, tables: Tables) -> None:
     """Torch tells of the lost worker, and of the signal that ended it in the cause of that error alone."""
     events = run(
-        """
+        f"""
         import signal, torch
         class Full(torch.utils.data.TensorDataset):
             def __getitem__(self, index):
-                os.kill(os.getpid(), signal.SIGBUS)
+                os.kill(os.getpid(), signal.{name})
         torch.utils.data.TensorDataset = Full
-        smoke.main(tell, {"only": ["dataloader"], "devices": ["cpu"]})
+        smoke.main(tell, {{"only": ["dataloader"], "devices": ["cpu"]}})
         """
     )
     (probe,) = [probe for probe in told(events, "probe") if probe["id"] == "dataloader"]
     assert probe["outcome"] == "failed"
-    assert "Bus error" in probe["error"]
+    failed = Probe(id="dataloader", device="cpu", library="libtorch_cpu", outcome="failed", error=probe["error"])
+    assert finding_of(failed, tables) == finding
 
 
 def test_a_long_error_keeps_its_end_within_what_is_read() -> None:
@@ -482,7 +492,14 @@ def test_after_a_sticky_error_a_device_is_left_alone(monkeypatch: pytest.MonkeyP
         ("one", "cuda:0", "passed"), ("two", "cuda:0", "failed"), ("three", "cuda:0", "skipped"),
         ("one", "cuda:1", "passed"), ("two", "cuda:1", "passed"), ("three", "cuda:1", "passed"),
     ]  # fmt: skip
-    assert told(events, "probe")[2]["reason"] == smoke.UNUSABLE
+    assert [probe.get("unusable", False) for probe in told(events, "probe")] == [
+        False,
+        False,
+        True,
+        False,
+        False,
+        False,
+    ]
     assert {"id": "three", "device": "cuda:0"} not in told(events, "stage")
 
 
@@ -502,7 +519,9 @@ def test_levels_and_names() -> None:
 
     assert ids("quick") == QUICK[2:]
     assert set(ids("standard")) - set(ids("quick"))
-    assert sorted(set(ids("long")) - set(ids("standard"))) == ["memory", "repeat"]
+    assert sorted(set(ids("long")) - set(ids("standard"))) == [
+        "all-reduce-processes", "equal-gpus", "memory", "repeat", "sparse-semi-structured",
+    ]  # fmt: skip
     assert ids("quick", "svd", "repeat") == ["svd", "repeat"]
     assert len(set(ids("long"))) == len(smoke_list.PROBES)
 
@@ -590,6 +609,25 @@ def test_where_nothing_can_be_written_there_is_no_folder(monkeypatch: pytest.Mon
     folder.remove()
     with pytest.raises(Skip, match="no folder"):
         gpu_job(gpu("cuda:0")).need_folder()
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="mounts of Linux")
+@pytest.mark.parametrize(("size", "is_used"), [("4k", False), ("1m", False), ("64m", True)])
+def test_a_folder_lies_where_there_is_room(size: str, is_used: bool, tmp_path: Path) -> None:
+    program = """
+    folder = smoke.smoke_folder.Folder()
+    tell("folder", {"path": folder.path})
+    folder.remove()
+    tell("left", {"names": os.listdir(os.environ["TMPDIR"])})
+    """
+    child = subprocess.run(
+        [*small_file_system(tmp_path, size), sys.executable, "-c", HEAD + textwrap.dedent(program)],
+        capture_output=True, text=True, check=True, timeout=60, env={**os.environ, "TMPDIR": str(tmp_path)},
+    )  # fmt: skip
+    (_, folder), (_, left) = (json.loads(line[1:]) for line in child.stdout.splitlines() if line.startswith("@"))
+    assert folder["path"] is not None  # the next place
+    assert folder["path"].startswith(str(tmp_path)) is is_used
+    assert left["names"] == []
 
 
 # ---------------------------------------------------------------------------------- what was asked for and is not there

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -14,16 +15,17 @@ from conftest import ROOT
 
 from torchdoctor import proof, trial
 from torchdoctor.asked import Asked
-from torchdoctor.checks.answers import answered
-from torchdoctor.facts import Facts, Probe, Torch, Trial
+from torchdoctor.checks.answers import answered, exception_of
+from torchdoctor.facts import Facts, Gpu, Probe, Torch, Trial, Unknown
 from torchdoctor.readers.assemble import assemble
 from torchdoctor.readers.live_trial import read
 from torchdoctor.recording import Answer, Recording
 from torchdoctor.records import replace
 from torchdoctor.run_checks import run_checks
 from torchdoctor.tables import Tables
-from torchdoctor.target import smoke
 from torchdoctor.trial import Limits, run
+from torchdoctor.trial_library import last_library
+from torchdoctor.values import GpuArch
 from torchdoctor.which_python import PythonChoice
 
 HERE = PythonChoice(argv=(sys.executable,), why="the one that runs the tests", other=None)
@@ -129,15 +131,15 @@ def test_statuses_of_starters_are_signals_too() -> None:
 
 def ended(**given: Any) -> dict[str, Any]:
     usual = {"status": 0, "signal": "", "reason": "", "stage": "", "device": "", "seconds": 1.0, "output": ""}
-    return {**usual, **given}
+    return {"unkillable": False, **usual, **given}
 
 
 def facts_of(*runs: dict[str, Any]) -> Facts:
     return assemble(read(Recording({"trial": Answer({"runs": list(runs)})})))
 
 
-def probe(name: str, outcome: str = "passed", **more: Any) -> list[Any]:
-    return ["probe", {"id": name, "device": "cuda:0", "library": "", "outcome": outcome, "seconds": 0.1, **more}]
+def probe(name: str, outcome: str = "passed", device: str = "cuda:0", **more: Any) -> list[Any]:
+    return ["probe", {"id": name, "device": device, "library": "", "outcome": outcome, "seconds": 0.1, **more}]
 
 
 def test_an_import_that_raises() -> None:
@@ -183,7 +185,6 @@ def test_an_edited_recording_crashes_no_reader(value: Any) -> None:
 # --------------------------------------------------------------------------------------- what a crash or a loss cut off
 
 PLAN = [("fft", "cpu"), ("conv", "cpu"), ("svd", "cpu"), ("lstm", "cpu"), ("train", "cpu")]
-LOST = smoke.UNUSABLE
 
 
 class Children:
@@ -268,7 +269,7 @@ def test_tests_of_a_lost_device_are_run_again_and_take_their_places(monkeypatch:
                 if kind == "probe" and fields["id"] == "conv":
                     fields.update(outcome="failed", error="CUDA error: an illegal memory access was encountered")
                 elif kind == "probe" and fields["id"] != "fft":
-                    fields.update(outcome="skipped", reason=LOST)
+                    fields.update(outcome="skipped", unusable=True)
         return told
 
     facts = proved(monkeypatch, lose)
@@ -343,6 +344,71 @@ def test_a_crash_of_the_import_names_the_last_library(tmp_path: Path, monkeypatc
     assert str(facts.trial.library).startswith("_ctypes_test.")
 
 
+HUNG, CRASHED = {"reason": "timed out"}, {"signal": "SIGSEGV"}
+OPENED = "  7:\tcalling init: /x/libfirst.so\n  7:\tcalling init: /x/liblast.so.1\n  7:\topening file= [0]\n"
+# How the first import ended and where, how the second did, what its loader wrote, how long before its end.
+SOUGHT = {
+    "crash": (CRASHED, "import", CRASHED, OPENED, 0.0, "/x/liblast.so.1"),
+    "hang": (HUNG, "import", HUNG, OPENED, 5.0, "/x/liblast.so.1"),
+    "slow, and still at it": (HUNG, "import", HUNG, OPENED, 0.0, ""),
+    "hang that becomes a crash": (HUNG, "import", CRASHED, OPENED, 5.0, ""),
+    "hang that does not happen again": (HUNG, "import", {}, OPENED, 5.0, ""),
+    "loader that tells nothing": (HUNG, "import", HUNG, None, 5.0, ""),
+    "hang elsewhere": (HUNG, "init", None, None, 0.0, ""),
+    "hang that cannot be ended": ({**HUNG, "unkillable": True}, "import", None, None, 0.0, ""),
+    "killed from outside": ({"signal": "SIGKILL"}, "import", None, None, 0.0, ""),
+    "error": ({}, "import", None, None, 0.0, ""),
+}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the loader of glibc tells")
+@pytest.mark.parametrize(("how", "stage", "again", "log", "quiet", "library"), SOUGHT.values(), ids=SOUGHT)
+def test_the_last_library_is_sought_where_an_import_did_not_come_back(
+    how: dict[str, Any], stage: str, again: dict[str, Any] | None, log: str | None, quiet: float, library: str
+) -> None:
+    def second(python: PythonChoice, _limits: Limits) -> dict[str, Any]:
+        assert again is not None, "nothing is to be run again"
+        (place,) = [word.partition("=")[2] for word in python.argv if word.startswith("LD_DEBUG_OUTPUT=")]
+        if log is not None:
+            Path(f"{place}.7").write_text(log)
+            os.utime(f"{place}.7", (time.time() - quiet,) * 2)
+        return {"events": [], "ended": ended(stage=stage, **again)}
+
+    assert last_library({"ended": ended(stage=stage, **how)}, HERE, Limits(), second) == library
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the loader of glibc tells")
+@pytest.mark.parametrize(("timeout", "second"), [(120.0, 10.0), (5.0, 5.0), (0.5, 2.0)])
+def test_a_second_hang_costs_seconds_and_a_second_crash_its_own_time(timeout: float, second: float) -> None:
+    given: list[float] = []
+
+    def child(_python: PythonChoice, limits: Limits) -> dict[str, Any]:
+        given.append(limits.importing)
+        return {"events": [], "ended": ended(stage="import")}
+
+    for how in (HUNG, CRASHED):
+        last_library({"ended": ended(stage="import", **how)}, HERE, Limits(importing=timeout), child)
+    assert given == [second, timeout]
+
+
+@pytest.mark.parametrize(
+    ("told", "library"),
+    [
+        ({"signal": "SIGSEGV", "library": "/x/libmkl.so.2"}, "libmkl.so.2"),
+        ({"reason": "timed out", "library": ""}, Unknown),
+        ({"signal": "SIGSEGV", "library": ""}, Unknown),
+        ({"signal": "SIGABRT", "library": "", "output": "libgomp.so.1: cannot start"}, "libgomp.so.1"),
+    ],
+)
+def test_a_library_that_nobody_named_is_unknown(tables: Tables, told: dict[str, Any], library: object) -> None:
+    facts = facts_of({"events": [["stage", {"id": "import"}]], "ended": ended(stage="import", **told)})
+    named = facts.trial.library
+    assert (type(named) if isinstance(named, Unknown) else named) == library
+    (found,) = [item for item in run_checks(replace(facts, torch=Torch(installed=True)), tables)[0] if item.id == FAILS]
+    evidence = {item.fact: item.value for item in found.evidence}
+    assert evidence["trial.library"] == ("unknown" if library is Unknown else library)
+
+
 # ------------------------------------------------------------------------------------------------- how a test was ended
 
 STACK = """Timeout (0:00:30)!
@@ -350,7 +416,15 @@ Thread 0x00007f (most recent call first):
   File "/x/torch/nn/functional.py", line 5 in conv2d
   File "<string>", line 9 in main
 """
-HOW = [
+TRACE = """noise
+Traceback (most recent call last):
+  File "/x/torch/nn.py", line 5, in conv2d
+    raise Stop("enough")
+my.Stop: enough
+noise of a destructor
+"""
+MKL = "Intel MKL FATAL ERROR: no libmkl_def.so"
+HOW: list[tuple[dict[str, Any], str]] = [
     ({"reason": "timed out", "seconds": 41.0, "stage_seconds": 30.1}, "no answer in 30.1 s"),
     (
         {"reason": "timed out", "stage_seconds": 30.1, "output": STACK},
@@ -365,6 +439,10 @@ HOW = [
     ({"signal": "SIGKILL", "oom_kills": 1}, "killed (SIGKILL): memory ran out"),
     ({"signal": "SIGABRT"}, "ended by SIGABRT"),
     ({"status": 3}, "exit status 3"),
+    ({"status": 1, "output": TRACE}, "exit status 1: my.Stop: enough"),
+    ({"status": 2, "output": "Intel MKL FATAL ERROR: no libmkl_def.so\r\n\n"}, f"exit status 2: {MKL}"),
+    ({"status": 7, "output": "\ufffd\ufffd\x01\x02\n\x1b[31mred\n"}, "exit status 7"),
+    ({"status": None, "reason": trial.CLOSED}, "its output was closed"),
 ]
 
 
@@ -373,6 +451,29 @@ def test_how_a_child_ended_in_a_test_is_told(how: dict[str, Any], error: str) ->
     facts = facts_of({"events": [probe("import")], "ended": ended(stage="conv", device="cpu", **how)})
     assert isinstance(facts.trial.probes, tuple)
     assert facts.trial.probes[-1].error == error
+
+
+@pytest.mark.parametrize(("how", "error"), [row for row in HOW if {"status", "output"} >= set(row[0])])
+def test_an_import_that_left_without_an_error_tells_its_exit_status(how: dict[str, Any], error: str) -> None:
+    facts = facts_of({"events": [["stage", {"id": "import"}]], "ended": ended(stage="import", **how)})
+    assert (facts.trial.imported, facts.trial.error) == (False, error)
+
+
+STOPPED = [
+    ([probe("import")], "import", "describe", "smoke-test-failed"),
+    ([probe("import"), probe("init", device="cuda")], "init", "init", "gpu-init-failed"),
+    ([probe("import"), probe("init", device="cuda")], "describe", "describe", "gpu-init-failed"),
+]
+
+
+@pytest.mark.parametrize(("events", "stage", "told", "finding"), STOPPED)
+def test_a_first_child_that_did_not_come_to_its_end_is_never_in_order(
+    tables: Tables, events: list[Any], stage: str, told: str, finding: str
+) -> None:
+    device = "cpu" if stage == "import" else "cuda"
+    facts = facts_of({"events": events, "ended": ended(stage=stage, device=device, signal="SIGABRT")})
+    assert outcomes(facts)[told] == "failed"
+    assert finding in ids(facts, tables)
 
 
 def test_an_import_that_cannot_be_ended_says_so() -> None:
@@ -461,6 +562,53 @@ def test_why_a_test_failed_is_told_by_its_error(
     assert why in str(found.why)
     (only,) = found.remedies
     assert remedy in f"{only.text} {only.commands}"
+
+
+CAUGHT = (
+    "RuntimeError: Caught ValueError in DataLoader worker process 0.\nOriginal Traceback (most recent call last):\n"
+)
+LONG = f"{CAUGHT}{400 * 'x'}\n    raise ValueError(text)\nmy.data.BadError: no picture\nin the file 7\n"
+SAID = [
+    (LONG, "my.data.BadError: no picture in the file 7"),
+    (
+        "RuntimeError: CUDA error: boom\nFor debugging consider A=1\n",
+        "RuntimeError: CUDA error: boom For debugging consider A=1",
+    ),
+    ("Unsupported: a call\n\nFrom user code: x", "Unsupported: a call From user code: x"),
+    ("ended by SIGSEGV", "ended by SIGSEGV"),
+    ("", ""),
+]
+
+
+@pytest.mark.parametrize(("error", "said"), SAID)
+def test_of_a_traceback_the_exception_is_shown(tables: Tables, error: str, said: str) -> None:
+    assert exception_of(error) == said
+    failed = Probe(id="train", device="cpu", library="libtorch_cpu", outcome="failed", error=error)
+    (found,) = answered(Facts(trial=Trial(probes=(failed,))), tables, "smoke-test-failed")
+    assert [item.value for item in found.evidence] == [f"train on cpu: {said}"]
+
+
+NO_CODE = "RuntimeError: Kernel compilation failed:\nnvrtc: error: invalid value for --gpu-architecture (-arch)"
+
+
+@pytest.mark.parametrize(
+    ("gpus", "remedy", "installs"),
+    [
+        (("NVIDIA B300", "10.3"), "Install a build that has code for NVIDIA B300", True),
+        (("NVIDIA Old", "2.0"), "No official build has code for NVIDIA Old", False),
+        (None, "Install a build that has code for this GPU", True),
+    ],
+)
+def test_code_that_is_missing_at_run_time_has_the_remedy_of_the_static_rule(
+    tables: Tables, gpus: tuple[str, str] | None, remedy: str, installs: bool
+) -> None:
+    failed = Probe(id="runtime-compile", device="cuda:0", library="libnvrtc", outcome="failed", error=NO_CODE)
+    facts = Facts(trial=Trial(probes=(failed,)))
+    if gpus:
+        known = Gpu(vendor="nvidia", name=gpus[0], compute_capability=GpuArch.parse(gpus[1]))
+        facts = replace(facts, gpus=(known,))
+    (found,) = answered(facts, tables, "torch-arch-missing")
+    assert [(remedy in str(item.text), item.installs) for item in found.remedies] == [(True, installs)]
 
 
 # ------------------------------------------------------------------------------- files named like a standard module
@@ -555,6 +703,13 @@ FAILED = [
               error="CUDA error: no kernel image is available for execution on the device"),
         "torch-arch-missing",
     ),
+    (
+        Probe(id="bench-throughput", device="cuda:0", outcome="failed",
+              error="OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."),
+        "out-of-memory",
+    ),
+    (Probe(id="bench-data-2", device="cpu", outcome="failed", error="No space left on device"), "shm-too-small"),
+    (Probe(id="bench-copy", device="cuda:0", library="libcublas", outcome="failed", error="x"), "cublas-failure"),
 ]  # fmt: skip
 
 

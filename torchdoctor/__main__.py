@@ -4,9 +4,25 @@ from __future__ import annotations
 
 import sys
 
+_INTERRUPTED = 130
+
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the command line and return its exit status; ``--version`` answers before anything heavy is imported."""
+    """Run the command line and return its exit status."""
+    try:
+        status = _main(argv)
+    except KeyboardInterrupt:  # while our own modules are imported; later cli.py says it
+        sys.stderr.write("interrupted\n")
+        status = _INTERRUPTED
+    if status == _INTERRUPTED and argv is None:
+        import signal
+
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # once more, while the interpreter leaves, would be a traceback
+    return status
+
+
+def _main(argv: list[str] | None) -> int:
+    """``--version`` answers before anything heavy is imported."""
     arguments = sys.argv[1:] if argv is None else argv
     if sys.stdout is None or sys.stderr is None or sys.stdin is None:
         from torchdoctor.streams import open_missing

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 LEVELS = ("quick", "standard", "long")
@@ -11,13 +12,20 @@ CHECK_BENCH: Mapping[str, Any] = {"seconds": 3, "sweep": False, "devices": [], "
 
 
 class Asked(NamedTuple):
-    """What is to be proved: the level, tests by name, devices, the benchmark's request, reproducibility."""
+    """What is to be proved: the level, tests by name, devices, the benchmark's request, reproducibility.
+
+    ``force`` runs heavy tests also on a GPU that is ``busy`` (why, by its address, UUID or name); ``blocking`` lets
+    CUDA end each kernel before the next, so that an error is met where it is made.
+    """
 
     level: str = "quick"
     only: tuple[str, ...] = ()
     devices: tuple[str, ...] = ()
     bench: Mapping[str, Any] | None = None
     repro: bool = False
+    force: bool = False
+    busy: Mapping[str, str] = MappingProxyType({})
+    blocking: bool = False
 
     def request(self) -> dict[str, Any]:
         """The request of target/smoke.py."""
@@ -28,4 +36,7 @@ class Asked(NamedTuple):
             "devices": list(self.devices),
             "bench": bench,
             "repro": self.repro,
+            "force": self.force,
+            "busy": dict(self.busy),
+            "blocking": self.blocking,
         }

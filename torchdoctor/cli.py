@@ -11,6 +11,7 @@ from typing import NoReturn
 
 from torchdoctor import __version__
 from torchdoctor.errors import UsageError
+from torchdoctor.render.line import on_one_line
 from torchdoctor.tables.loading import TableError
 
 COMMANDS = {
@@ -19,12 +20,13 @@ COMMANDS = {
     "diagnose": "read pasted reports (collect_env, nvidia-smi, pip list ...) or a saved recording, and name the causes",
     "smoke": "run small real computations on every device and compare them with the truth",
     "bench": "measure a mini training run and judge the speed of every device",
-    "explain": "print the page of a finding",
+    "explain": "print the page of a finding, or what the tables know of a number: cuda 804, xid 79, exit 137",
 }
 
 _PURPOSE = "What is on this host, can the installed torch run on it, and which exact command would."
 _EPILOG = """exit status: 0 nothing at or above --fail-on (default error); 1 findings at or above it, or nothing can
-be installed; 2 usage; 3 unknown: nothing could be recognised, a check crashed, a needed fact is unknown; 130 Ctrl-C"""
+be installed; 2 usage; 3 unknown: nothing could be recognised, a check crashed, a needed fact is unknown; 130 Ctrl-C;
+128 + n told to end by signal n"""
 
 _INTERRUPTED = 130
 _BROKEN_PIPE = 141  # 128 + SIGPIPE: what a shell sees of any program that ends so
@@ -67,7 +69,7 @@ def run(argv: Sequence[str]) -> int:
             return 0
         return _run(options)
     except (UsageError, TableError) as error:
-        print(str(error), file=sys.stderr)
+        print(on_one_line(str(error)), file=sys.stderr)
         return _USAGE
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
@@ -80,7 +82,10 @@ def run(argv: Sequence[str]) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    status = int(import_module(_module(options.command)).run(options))
+    from torchdoctor.signals import heeded_once
+
+    with heeded_once():
+        status = int(import_module(_module(options.command)).run(options))
     sys.stdout.flush()  # here, where a full disk still gets its one line
     return status
 

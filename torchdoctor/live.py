@@ -6,11 +6,13 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from torchdoctor import nvml
+from torchdoctor.ending import end
 from torchdoctor.recording import Answer, Recording, Want
 from torchdoctor.starting import LiveError, line, program, start
 from torchdoctor.which_python import PythonChoice, is_local
@@ -32,6 +34,7 @@ _PARTS = (
 )
 _PRIVATE = ("home", "home_real", "user", "host", "mark")  # told by the python want for redaction; never recorded
 _NOISE = 2000
+_TICK = 0.2  # seconds between two looks at whether it is still there
 
 
 class _Talk:
@@ -140,6 +143,9 @@ def _talk(python: PythonChoice, wanted: Sequence[Want], limit: float, timeout: f
         except KeyboardInterrupt:
             talk.interrupted = True
             out, err = _rest(child)
+        except SystemExit:  # we are told to end
+            _rest(child)
+            raise
         talk.status = child.returncode
     finally:
         nvml.end(child)
@@ -152,15 +158,29 @@ def _listen(
     child: subprocess.Popen[bytes], rest: bytes, nonce: str, seconds: tuple[float, float]
 ) -> tuple[bytes, bytes]:
     """What it writes until it ends; given a first deadline for a first answer, then a second one for all of them."""
+    data, limits = rest or None, list(seconds)
+    until = time.monotonic() + limits.pop(0)
+    while True:
+        try:
+            return child.communicate(data, timeout=max(0.0, min(_TICK, until - time.monotonic())))
+        except subprocess.TimeoutExpired as late:
+            data, told = None, (late.stdout or b"", late.stderr or b"")
+        if child.poll() is not None:  # and what it started holds its outputs open
+            return _after(child, told)
+        if time.monotonic() < until:
+            continue
+        if not limits or (sys.platform != "win32" and nonce.encode() not in told[0]):
+            return told
+        until = time.monotonic() + limits.pop(0)
+
+
+def _after(child: subprocess.Popen[bytes], told: tuple[bytes, bytes]) -> tuple[bytes, bytes]:
+    """The last of what it wrote before it ended, with an end to what it left behind."""
+    end(child, leaves=True)
     try:
-        return child.communicate(rest or None, timeout=seconds[0])
+        return child.communicate(timeout=_TICK)
     except subprocess.TimeoutExpired as late:
-        if sys.platform != "win32" and nonce.encode() not in (late.stdout or b""):
-            return late.stdout or b"", late.stderr or b""
-    try:
-        return child.communicate(timeout=seconds[1])
-    except subprocess.TimeoutExpired as late:
-        return late.stdout or b"", late.stderr or b""
+        return late.stdout or told[0], late.stderr or told[1]
 
 
 def _rest(child: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:

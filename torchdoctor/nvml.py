@@ -79,7 +79,7 @@ def end(child: subprocess.Popen[bytes]) -> None:
     except (OSError, subprocess.TimeoutExpired):
         pass
     for stream in (child.stdin, child.stdout, child.stderr):
-        if stream:
+        if stream and sys.platform != "win32":  # where a thread may still read it, and closing would wait for that
             stream.close()
 
 

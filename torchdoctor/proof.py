@@ -18,9 +18,9 @@ _PARTS = tuple(
     sorted(path.stem for pattern in ("smoke*.py", "bench*.py", "paths.py") for path in _TARGET.glob(pattern))
 )
 _MOST_RERUNS = 12
+_BESIDE = ("cuda-graph", "streams", "peer", "all-reduce-nccl", "all-reduce-processes")  # several queues or processes
 _NO_DEVICE = "any device"
 _STUCK = "not run: a further process did not get as far as this test"
-_LOST = "the device is unusable after an earlier error"  # as target/smoke.py says it
 
 
 Test = tuple[str, str]  # id and device
@@ -31,18 +31,18 @@ def prove(python: PythonChoice, asked: Asked, limits: Limits, watch: Watch) -> A
     """Run all in one process; only what a crash or a lost device cut off is run again, as much as possible together."""
     interrupted: list[Run] = []
 
-    def child(asked: Asked, python: PythonChoice = python) -> Run:
+    def child(asked: Asked, python: PythonChoice = python, limits: Limits = limits) -> Run:
         told = run(python, "smoke", _PARTS, asked.request(), limits, watch)
         if told["ended"]["reason"] == "interrupted":
             interrupted.append({"events": [], "ended": told["ended"]})
         return told
 
     runs = [child(asked)]
-    runs[0]["ended"]["library"] = last_library(runs[0], python, partial(child, Asked(only=NOTHING)))
+    runs[0]["ended"]["library"] = last_library(runs[0], python, limits, partial(child, Asked(only=NOTHING)))
     if not _ended_before_the_tests(runs[0]):
         runs += _tests_again(runs[0], asked, child)
         runs += _the_rest_again(runs, asked, child)
-    return Answer({"runs": runs + interrupted})
+    return Answer({"runs": [*runs, *_unmeasured(runs), *interrupted]})
 
 
 def _tests_again(first: Run, asked: Asked, child: Callable[[Asked], Run]) -> Iterator[Run]:
@@ -55,11 +55,18 @@ def _tests_again(first: Run, asked: Asked, child: Callable[[Asked], Run]) -> Ite
             return
         device = missing[0][1]
         only = tuple(probe for probe, other in missing if other == device)
-        runs.append(_only_its_tests(child(Asked(level=asked.level, only=only, devices=(device,)))))
+        again = asked._replace(only=only, devices=(device,), bench=None, repro=False)
+        runs.append(_only_its_tests(child(_step_by_step(again))))
         if runs[-1]["ended"]["reason"] != "interrupted" and _cut_off(runs) == missing:
             runs.append(_not_run([test for test in missing if test[1] == device], _STUCK))
         yield from runs[known:]
         known = len(runs)
+
+
+def _step_by_step(asked: Asked) -> Asked:
+    """On a GPU, first those tests whose kernels need not run beside each other, each kernel by itself."""
+    alone = tuple(probe for probe in asked.only if probe not in _BESIDE)
+    return asked._replace(only=alone, blocking=True) if alone and asked.devices[0].startswith("cuda") else asked
 
 
 def _why_no_more(runs: Sequence[Run]) -> str:
@@ -80,7 +87,7 @@ def _cut_off(runs: Sequence[Run]) -> list[Test]:
         (fields["id"], fields["device"])
         for run in runs
         for kind, fields in run["events"]
-        if kind == "probe" and fields.get("reason") != _LOST
+        if kind == "probe" and not fields.get("unusable")
     }
     ends = [run["ended"] for run in runs if run["ended"] and run["ended"]["reason"] != "interrupted"]
     over |= {(ended["stage"], ended["device"]) for ended in ends}
@@ -117,6 +124,30 @@ def _the_rest_again(runs: Sequence[Run], asked: Asked, child: Callable[[Asked], 
     if bench is not None and not any(kind.startswith("bench") for kind, _ in events):
         events.append(["bench-skipped", {"device": _NO_DEVICE, "reason": _how(again["ended"])}])
     yield {"events": events, "ended": again["ended"]}
+
+
+def _unmeasured(runs: Sequence[Run]) -> Iterator[Run]:
+    """What is missing where a child ended in its benchmark."""
+    cut_short = [told for told in runs if str(told["ended"].get("stage", "")).partition("-")[0] == "bench"]
+    for told in cut_short:
+        yield {"events": list(_missing_of(told)), "ended": {}}
+
+
+def _missing_of(run: Run) -> Iterator[list[Any]]:
+    """The part in which it ended failed, unless it was interrupted; those after it, by device, were not reached."""
+    ended = run["ended"]
+    last, how = (ended["stage"], ended["device"]), _how(ended)
+    reached = {(fields["id"], fields["device"]) for kind, fields in run["events"] if kind == "stage"}
+    if ended["reason"] == "interrupted":
+        reached.discard(last)
+        how = "interrupted"
+    else:
+        yield ["bench-failed", {"stage": last[0], "device": last[1], "error": how, "ended": True}]
+    plans = [fields["stages"] for kind, fields in run["events"] if kind == "bench-plan"]
+    missing = [(stage, device) for plan in plans for stage, device in plan if (stage, device) not in reached]
+    for device in dict.fromkeys(device for _, device in missing):
+        names = ", ".join(stage.partition("-")[2] for stage, other in missing if other == device)
+        yield ["bench-skipped", {"device": device, "reason": f"{how}; not reached: {names}"}]
 
 
 def _how(ended: Mapping[str, Any]) -> str:

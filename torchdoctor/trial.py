@@ -5,7 +5,6 @@ Whatever becomes of the child is an answer: its events so far, the stage it was 
 
 from __future__ import annotations
 
-import json
 import os
 import queue
 import shutil
@@ -18,17 +17,20 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from torchdoctor import nvml
+from torchdoctor.ending import end
 from torchdoctor.starting import program, start
+from torchdoctor.trial_ear import Ear
 from torchdoctor.which_python import PythonChoice
 
 IMPORT_SECONDS, COMPILE_SECONDS, OTHER_SECONDS = 120.0, 120.0, 30.0
 # torch.compile calls a compiler; MIOpen may search a minute for its first convolution; a benchmark has its own clock.
 _COMPILING = ("compile", "triton", "runtime-compile", "export", "onnx", "conv", "lstm", "train", "amp", "bench")
-_GRACE = 2.0  # for the stack that the child prints at its own deadline
+_IMPORTING = ("all-reduce-processes",)  # a process for each GPU imports torch
+GRACE = 2.0  # seconds beyond a deadline for the stack that the child prints; nothing else is taken any more
 _FOLDER = "torchdoctor-"  # the prefix that target/smoke_folder.py gives
 _OOM_COUNTS = ("/proc/vmstat", "/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control")
-_TAIL = 6000  # characters of its other output that are kept
+_TICK = 0.5  # seconds from one look at a silent child to the next
+_LATE, CLOSED = "timed out", "its output was closed"
 
 Watch = Callable[[str, str], None]
 
@@ -51,42 +53,9 @@ class Limits(NamedTuple):
 
     def by_stage(self) -> dict[str, float]:
         """The limits as the child is told them."""
-        slow = dict.fromkeys(_COMPILING, self.compiling)
+        slow = dict.fromkeys((*_COMPILING, *_IMPORTING), self.compiling)
         bench = max(self.compiling, self.benching)
         return {"import": self.importing, **slow, "bench": bench, "other": self.other}
-
-
-class _Ear:
-    """Two threads that read the child's outputs; events go into a queue, all else is kept as a tail."""
-
-    def __init__(self, child: subprocess.Popen[bytes], nonce: str) -> None:
-        self.events: queue.Queue[list[Any] | None] = queue.Queue()
-        self.tail = ""
-        self.open, self.close = f"{nonce}<".encode(), f">{nonce}".encode()
-        self.threads = [
-            threading.Thread(target=self._listen, args=(child.stdout,), daemon=True),
-            threading.Thread(target=self._keep, args=(child.stderr,), daemon=True),
-        ]
-        for thread in self.threads:
-            thread.start()
-
-    def _listen(self, stream: IO[bytes]) -> None:
-        with suppress(ValueError, OSError):
-            for line in stream:
-                text = line.rstrip(b"\n")
-                if text.startswith(self.open) and text.endswith(self.close):
-                    self.events.put(json.loads(text[len(self.open) : -len(self.close)]))
-                else:
-                    self._add(line)
-        self.events.put(None)
-
-    def _keep(self, stream: IO[bytes]) -> None:
-        with suppress(ValueError, OSError):
-            while chunk := os.read(stream.fileno(), 65536):
-                self._add(chunk)
-
-    def _add(self, data: bytes) -> None:
-        self.tail = (self.tail + data.decode("utf-8", "replace").replace("\0", ""))[-_TAIL:]
 
 
 def run(
@@ -98,7 +67,7 @@ def run(
     """
     nonce = os.urandom(16).hex()
     child = start(python)
-    ear = _Ear(child, nonce)
+    ear = Ear(child, nonce)
     events: list[list[Any]] = []
     begun, reason, kills = time.monotonic(), "", _oom_kills()
     stage_begun = begun
@@ -108,18 +77,22 @@ def run(
         stage_begun = time.monotonic()
         watch(stage, device)
 
-    asked = {**request, "module": module, "limits": limits.by_stage()}
+    asked = {**request, "module": module, "limits": limits.by_stage(), "parent": os.getpid()}
     try:
         text = program((*parts, "speaker", "stage"), "stage", nonce, asked, own=False)
-        _hand_over(child, text)
-        reason = _follow(ear, events, limits, heard)
-    except KeyboardInterrupt:
-        reason = "interrupted"
-    finally:
+        if child.stdin:
+            _hand_over(child.stdin, text)
+        reason = _follow(child, ear, events, limits, heard)
         now = time.monotonic()
-        alive = _finish(child, ear)
-    events = _tidied(events)
-    ended = _ended(child, ear, events, reason, alive=alive)
+        if reason == _LATE:
+            ear.wait_for_stack(GRACE)
+    except KeyboardInterrupt:
+        reason, now = "interrupted", time.monotonic()
+    finally:
+        went = end(child, leaves=not reason)
+        ear.settle()
+        events = _tidied(events)
+    ended = _ended(child, ear, events, reason or ("" if went else CLOSED))
     times = {"seconds": round(now - begun, 3), "stage_seconds": round(now - stage_begun, 3)}
     return {"events": events, "ended": {**ended, **times, "oom_kills": _oom_kills() - kills}}
 
@@ -134,46 +107,33 @@ def _oom_kills() -> int:
     return total
 
 
-def _hand_over(child: subprocess.Popen[bytes], text: str) -> None:
+def _hand_over(pipe: IO[bytes], text: str) -> None:
     def write() -> None:
-        with suppress(OSError, ValueError):
-            if child.stdin:
-                child.stdin.write(text.encode("ascii"))
-                child.stdin.close()
+        with suppress(OSError, ValueError), pipe:
+            pipe.write(text.encode("ascii"))
 
     threading.Thread(target=write, daemon=True).start()
 
 
-def _follow(ear: _Ear, events: list[list[Any]], limits: Limits, watch: Watch) -> str:
+def _follow(child: subprocess.Popen[bytes], ear: Ear, events: list[list[Any]], limits: Limits, watch: Watch) -> str:
     """Take events until the child ends; each stage has a deadline of its own. Returns why it stopped short, if so."""
-    deadline = time.monotonic() + limits.importing + _GRACE
+    deadline, is_gone = time.monotonic() + limits.importing, False
     while True:
         try:
-            event = ear.events.get(timeout=max(0.0, deadline - time.monotonic()))
+            event = ear.events.get(timeout=max(0.0, min(_TICK, deadline - time.monotonic())))
         except queue.Empty:
-            return "timed out"
+            if time.monotonic() >= deadline:
+                return _LATE
+            if is_gone:
+                return ""
+            is_gone = child.poll() not in {None, 0}  # with 0 it may have handed over to another process
+            continue
         if event is None or event[0] == "end":
             return ""
         events.append(event)
         if event[0] == "stage":
-            deadline = time.monotonic() + limits.of(event[1]["id"]) + _GRACE
+            deadline = time.monotonic() + limits.of(event[1]["id"])
             watch(str(event[1]["id"]), str(event[1].get("device", "")))
-
-
-def _finish(child: subprocess.Popen[bytes], ear: _Ear) -> bool:
-    """Let it leave, then end it with all it started; returns whether it is still there (a wait inside the kernel)."""
-    for ending in (None, signal.SIGTERM, getattr(signal, "SIGKILL", signal.SIGTERM)):
-        if ending is not None and child.returncode is None:
-            with suppress(OSError):
-                os.killpg(child.pid, ending) if hasattr(os, "killpg") else child.kill()
-        with suppress(subprocess.TimeoutExpired):
-            child.wait(1.0)
-            break
-    alive = child.returncode is None
-    nvml.end(child)
-    for thread in ear.threads:
-        thread.join(0.5)
-    return alive
 
 
 def _tidied(events: list[list[Any]]) -> list[list[Any]]:
@@ -185,9 +145,7 @@ def _tidied(events: list[list[Any]]) -> list[list[Any]]:
     return [event for event in events if event[0] != "folder"]
 
 
-def _ended(
-    child: subprocess.Popen[bytes], ear: _Ear, events: list[list[Any]], reason: str, *, alive: bool
-) -> dict[str, Any]:
+def _ended(child: subprocess.Popen[bytes], ear: Ear, events: list[list[Any]], reason: str) -> dict[str, Any]:
     """How it ended: exit status, signal, why we ended it, the last stage, and the tail of its other output."""
     stage: Mapping[str, Any] = next((fields for kind, fields in reversed(events) if kind == "stage"), {})
     is_done = any(kind == "done" for kind, _ in events)
@@ -195,10 +153,10 @@ def _ended(
     return {
         "status": status,
         "signal": "" if reason or is_done else _signal(status),
-        "reason": reason,
+        "reason": "" if reason == CLOSED and is_done else reason,
         "stage": "" if is_done else str(stage.get("id", "start")),
         "device": str(stage.get("device", "")),
-        "unkillable": alive,
+        "unkillable": status is None,
         "output": ear.tail,
     }
 

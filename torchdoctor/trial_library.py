@@ -1,34 +1,58 @@
-"""The last library that was loaded before the import of torch crashed: the loader's own account of a second import."""
+"""The last library that was loaded before the import of torch crashed or hung: the loader's account of a second import.
+
+Only the loader of glibc gives one; elsewhere the library stays unknown.
+"""
 
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from torchdoctor.starting import LiveError
+from torchdoctor.trial import Limits
 from torchdoctor.which_python import PythonChoice, is_local
 
 _KILL = "SIGKILL"  # from outside, and perhaps for want of memory: nothing to find, and not to be done twice
 _INIT = "calling init: "
+_AGAIN = 10.0  # seconds after which a second hang is ended; the first has filled the caches of the disk
+_QUIET = 1.0  # seconds without a new library: less, and the import is not stuck but under way
+
+Child = Callable[[PythonChoice, Limits], dict[str, Any]]
 
 
-def last_library(first: dict[str, Any], python: PythonChoice, child: Callable[[PythonChoice], dict[str, Any]]) -> str:
-    """The path of the library, when the first child crashed in its import, the second does too, and glibc tells."""
+def last_library(first: dict[str, Any], python: PythonChoice, limits: Limits, child: Child) -> str:
+    """The path of the library, when a child crashed or hung in its import, a second one does too, and it tells."""
     ended = first["ended"]
-    crashed = ended["stage"] == "import" and ended["signal"] and ended["signal"] != _KILL
-    if not crashed or not sys.platform.startswith("linux") or not is_local(python.argv):
+    hung = ended["reason"] == "timed out" and not ended["unkillable"]
+    crashed = ended["signal"] not in {"", _KILL}
+    if ended["stage"] != "import" or not (hung or crashed):
         return ""
-    import tempfile
+    if not sys.platform.startswith("linux") or not is_local(python.argv):
+        return ""
+    from tempfile import TemporaryDirectory
 
-    with tempfile.TemporaryDirectory(prefix="torchdoctor-") as folder:
+    # Where nothing can be written, or env is not there, the library stays unknown.
+    with suppress(OSError, LiveError), TemporaryDirectory(prefix="torchdoctor-", ignore_cleanup_errors=True) as folder:
         traced = ("env", "LD_DEBUG=files", f"LD_DEBUG_OUTPUT={folder}/loader", *python.argv)
-        again = child(python._replace(argv=traced, own=False))["ended"]
-        return _last(Path(folder)) if (again["stage"], again["signal"]) == ("import", ended["signal"]) else ""
+        again = child(python._replace(argv=traced, own=False), _shorter(limits) if hung else limits)["ended"]
+        if all(again[name] == ended[name] for name in ("stage", "signal", "reason")):
+            return _last(Path(folder), time.time() - _QUIET if hung else time.time())
+    return ""
 
 
-def _last(folder: Path) -> str:
-    """Each process has a file of its own; the one that imported has the longest."""
+def _shorter(limits: Limits) -> Limits:
+    """The second hang costs a few seconds, not the whole deadline once more."""
+    return limits._replace(importing=max(2 * _QUIET, min(_AGAIN, limits.importing)))
+
+
+def _last(folder: Path, latest: float) -> str:
+    """Each process has a file of its own, and the one that imported has the longest; written to up to ``latest``."""
     files = sorted(folder.iterdir(), key=lambda path: path.stat().st_size)
-    lines = files[-1].read_text("utf-8", "replace").splitlines() if files else []
+    if not files or files[-1].stat().st_mtime > latest:
+        return ""
+    lines = files[-1].read_text("utf-8", "replace").splitlines()
     return next((line.partition(_INIT)[2].strip() for line in reversed(lines) if _INIT in line), "")

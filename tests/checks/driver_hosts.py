@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from torchdoctor.checks.driver import access, floor, module, visibility, wsl
@@ -14,8 +13,6 @@ from torchdoctor.facts import (
     Facts,
     Gpu,
     Memory,
-    NotKnownError,
-    NotThereError,
     Os,
     Place,
     Python,
@@ -26,7 +23,6 @@ from torchdoctor.facts import (
 )
 from torchdoctor.findings import Finding
 from torchdoctor.records import fields, replace
-from torchdoctor.tables import Tables
 from torchdoctor.values import Build, CudaVersion, DriverVersion, GpuArch, Libc, PythonTag, Version
 
 TOPICS = (python, system, resources, visibility, module, access, wsl, floor)
@@ -196,40 +192,6 @@ def env(**values: str) -> Variables:
 def required(facts: Facts) -> Facts:
     """The same host for a user who demands a GPU."""
     return replace(facts, request=Request(require_gpu=True))
-
-
-def _run(check_id: str, facts: Facts, tables: Tables) -> Iterator[Finding]:
-    try:
-        yield from CHECKS[check_id].rule(facts, tables)
-    except NotThereError:
-        return
-
-
-def found(check_id: str, facts: Facts, tables: Tables) -> list[Finding]:
-    """Run one check as the runner does; an unknown fact raises."""
-    return list(_run(check_id, facts, tables))
-
-
-def only(check_id: str, facts: Facts, tables: Tables) -> Finding:
-    """The single finding of a check."""
-    findings = found(check_id, facts, tables)
-    assert len(findings) == 1, findings
-    return findings[0]
-
-
-def severity(check_id: str, facts: Facts, tables: Tables) -> str:
-    """The severity the runner would give to the single finding."""
-    return only(check_id, facts, tables).severity or CHECKS[check_id].severity
-
-
-def is_skipped(check_id: str, facts: Facts, tables: Tables) -> bool:
-    """Whether an unknown fact stops the check before it found anything."""
-    findings: list[Finding] = []
-    try:
-        findings.extend(_run(check_id, facts, tables))
-    except NotKnownError:
-        return not findings
-    return False
 
 
 def commands(finding: Finding) -> str:

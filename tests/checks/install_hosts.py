@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from torchdoctor.checks.build import companions, kernels, presence
 from torchdoctor.checks.hygiene import copies, libraries
-from torchdoctor.checks.registry import CHECKS
 from torchdoctor.checks.runtime import rocm
 from torchdoctor.checks.toolkit import compile as compiling
 from torchdoctor.facts import (
@@ -14,8 +11,6 @@ from torchdoctor.facts import (
     Driver,
     Facts,
     Gpu,
-    NotKnownError,
-    NotThereError,
     Os,
     Package,
     Packages,
@@ -26,9 +21,7 @@ from torchdoctor.facts import (
     Torch,
     Variables,
 )
-from torchdoctor.findings import Finding
 from torchdoctor.records import replace
-from torchdoctor.tables import Tables
 from torchdoctor.values import Build, CudaVersion, DriverVersion, GpuArch, Libc, PythonTag, Version
 
 TOPICS = (companions, kernels, presence, copies, libraries, rocm, compiling)
@@ -127,35 +120,6 @@ def healthy() -> Facts:
     """The trap host: minor-version compatibility and sm_86 code on an 8.9 GPU."""
     installed = packages("torch==2.8.0+cu128", "torchvision==0.23.0+cu128", "numpy==2.2.6", "pip==26.1")
     return host(torch("2.8.0+cu128", "cu128"), RTX_4090, driver="550.54.15", installed=installed)
-
-
-def found(check_id: str, facts: Facts, tables: Tables) -> list[Finding]:
-    """Run one check as the runner does, without its outcome: an unknown fact raises."""
-    return list(_run(check_id, facts, tables))
-
-
-def _run(check_id: str, facts: Facts, tables: Tables) -> Iterator[Finding]:
-    try:
-        yield from CHECKS[check_id].rule(facts, tables)
-    except NotThereError:
-        return
-
-
-def only(check_id: str, facts: Facts, tables: Tables) -> Finding:
-    """The single finding of a check."""
-    findings = found(check_id, facts, tables)
-    assert len(findings) == 1, findings
-    return findings[0]
-
-
-def is_skipped(check_id: str, facts: Facts, tables: Tables) -> bool:
-    """Whether the check found nothing because a fact is unknown."""
-    findings: list[Finding] = []
-    try:
-        findings.extend(_run(check_id, facts, tables))
-    except NotKnownError:
-        return not findings
-    return False
 
 
 def cuda(text: str) -> CudaVersion:

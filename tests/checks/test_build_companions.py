@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import pytest
-from install_hosts import ARM, MAC, RTX_4090, WINDOWS, found, healthy, host, is_skipped, only, packages, torch
+from install_hosts import ARM, MAC, RTX_4090, WINDOWS, healthy, host, packages, torch
+from one_check import found, is_skipped, only
 
 from torchdoctor.facts import Facts, Os, Package, Packages, Unknown
 from torchdoctor.records import replace

@@ -1,23 +1,10 @@
 from __future__ import annotations
 
 import pytest
-from install_hosts import (
-    ARM,
-    BARE,
-    GTX_1080_TI,
-    RTX_4090,
-    WINDOWS,
-    found,
-    gpu,
-    healthy,
-    host,
-    is_skipped,
-    only,
-    packages,
-    torch,
-)
+from install_hosts import ARM, BARE, GTX_1080_TI, RTX_4090, WINDOWS, gpu, healthy, host, packages, torch
+from one_check import found, is_skipped, only
 
-from torchdoctor.facts import Facts, Os, Package, Packages, Torch, Unknown
+from torchdoctor.facts import ErrorText, Facts, Os, Package, Packages, Quoted, Torch, Unknown
 from torchdoctor.records import replace
 from torchdoctor.tables import Tables
 from torchdoctor.values import CudaVersion
@@ -278,3 +265,14 @@ def test_other_releases_are_left_alone(facts: Facts, tables: Tables) -> None:
 )
 def test_a_bad_release_needs_its_platform(facts: Facts, tables: Tables) -> None:
     assert is_skipped("known-bad-release", facts, tables)
+
+
+def test_the_list_of_a_quoted_warning_is_that_of_the_torch_that_fails(tables: Tables) -> None:
+    """Another torch on this host has the code; the program that fails does not import that one."""
+    new = torch("2.9.1+cu128", "cu128", arch_list=("sm_75", "sm_90", "sm_120"))
+    facts = host(new, gpu("NVIDIA GeForce RTX 5070 Ti", "12.0"))
+    assert found("torch-arch-missing", facts, tables) == []
+    values = {"sm": "120", "archs": "sm_50 sm_60 sm_90 compute_37 If you want"}
+    quoted = replace(facts, quoted=Quoted((ErrorText("arch-not-compatible", "", "log line 3", values),)))
+    finding = only("torch-arch-missing", quoted, tables)
+    assert (finding.evidence[0].value, finding.evidence[0].source) == ("sm_50 sm_60 sm_90", "log line 3")

@@ -1,25 +1,10 @@
 from __future__ import annotations
 
 import pytest
-from install_hosts import (
-    ARM,
-    BARE,
-    GTX_1080_TI,
-    LINUX,
-    MAC,
-    RTX_4090,
-    WINDOWS,
-    found,
-    gpu,
-    healthy,
-    host,
-    is_skipped,
-    only,
-    packages,
-    torch,
-)
+from install_hosts import ARM, BARE, GTX_1080_TI, LINUX, MAC, RTX_4090, WINDOWS, gpu, healthy, host, packages, torch
+from one_check import found, is_skipped, only
 
-from torchdoctor.facts import Driver, Facts, Gpu, Os, Package, Packages, Torch, Unknown
+from torchdoctor.facts import Driver, ErrorText, Facts, Gpu, Os, Package, Packages, Quoted, Torch, Unknown
 from torchdoctor.findings import Evidence
 from torchdoctor.records import replace
 from torchdoctor.tables import Tables
@@ -102,6 +87,7 @@ FOUND = [
         Evidence("place.jetpack", "6.2", ""),
         "error",
     ),
+    ("jetson-wheel", host(CPU, ORIN, os=ARM, place=JETPACK_6), Evidence("torch.build", "cpu", ""), "error"),
     (
         "jetson-wheel",
         host(torch("1.10.0", "cu102", full="1.10.0", origin="source"), ORIN, os=ARM, place=JETPACK_6),
@@ -171,7 +157,7 @@ NOT_FOUND = [
         host(torch("2.5.0a0+872d972e41.nv24.08", "cu126", version="2.5.0a0"), ORIN, os=ARM, place=JETPACK_6),
     ),
     ("jetson-wheel", host(torch("2.14.1+cu130", "cu130"), gpu("NVIDIA Thor", "11.0"), os=ARM, place=JETPACK_7)),
-    ("jetson-wheel", host(CPU, ORIN, os=ARM, place=JETPACK_6)),
+    ("jetson-wheel", host(torch("2.8.0", "cpu"), ORIN, os=ARM, place=JETPACK_6)),
     ("jetson-wheel", host(torch("2.14.1+cu130", "cu130"), RTX_4090, place=replace(BARE, jetpack="0.1"))),
     (
         "extension-wrong-vendor",
@@ -242,7 +228,13 @@ RIGHT_BUILDS = [
     (host(CUDA, ARC, driver="", os=replace(ARM)), False, "Intel Arc A770 on Linux; " + NOWHERE, ""),
     # it depends on what is not known
     (host(CUDA, UNNAMED, driver=""), False, "Find the gfx id of AMD Radeon RX 7900 XTX", "rocminfo | grep -m1 gfx"),
-    (host(CUDA, ARC, driver=""), False, "take the XPU build", "torchdoctor install-cmd --backend xpu"),
+    (host(CUDA, ARC, driver=""), True, "Install the XPU build for Intel Arc A770", ""),
+    (
+        host(CUDA, replace(ARC, name="Intel(R) Iris(R) Xe Graphics"), driver="", require_gpu=True),
+        False,
+        "take the XPU build",
+        "torchdoctor install-cmd --backend xpu",
+    ),
 ]
 
 
@@ -305,6 +297,34 @@ def test_the_origin_of_the_wheel_is_believed_before_its_label(tables: Tables) ->
 def test_windows_gets_its_cpu_build_from_pypi_too(tables: Tables) -> None:
     facts = host(torch("2.3.1", "cpu"), RTX_4090, os=WINDOWS, installed=packages("torch==2.3.1"))
     assert only("torch-from-wrong-index", facts, tables).remedies[0].installs
+
+
+ASKED = ErrorText("torch-not-compiled-with-cuda", "AssertionError: Torch not compiled with CUDA enabled", "log line 9")
+MIRROR = replace(CPU, full="2.9.1", indexes=("https://mirror.example/simple/",))
+NOBODY = replace(
+    host(MIRROR, os=WINDOWS, installed=Packages()), gpus=Unknown("GPUs"), driver=Driver(), quoted=Quoted((ASKED,))
+)
+
+
+@pytest.mark.parametrize("os", [WINDOWS, Os(name="windows")])  # PyPI has wheels for one kind of Windows machine
+def test_a_wheel_of_a_mirror_and_a_program_that_asks_for_cuda(os: Os, tables: Tables) -> None:
+    facts = replace(NOBODY, os=os)
+    finding = only("torch-from-wrong-index", facts, tables)
+    assert Evidence("error.torch-not-compiled-with-cuda", ASKED.text, "log line 9") in finding.evidence
+    assert finding.remedies[0].installs
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        replace(NOBODY, quoted=Quoted()),  # nobody asks for a GPU
+        replace(NOBODY, quoted=Quoted((replace(ASKED, doubtful=True),))),
+        replace(NOBODY, torch=replace(MIRROR, indexes=("https://download.pytorch.org/whl/cpu",))),
+        replace(NOBODY, os=Os(name="linux")),  # what PyPI has depends on the machine
+    ],
+)
+def test_where_a_wheel_came_from_or_what_for_is_not_guessed(facts: Facts, tables: Tables) -> None:
+    assert is_skipped("torch-from-wrong-index", facts, tables)
 
 
 def test_jetson_is_known_by_its_jetpack_when_l4t_is_not(tables: Tables) -> None:

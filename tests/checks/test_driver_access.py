@@ -10,18 +10,15 @@ from driver_hosts import (
     commands,
     driver,
     env,
-    found,
     gpu,
     healthy,
-    is_skipped,
-    only,
     required,
-    severity,
     torch,
     values,
     version,
     without_driver,
 )
+from one_check import found, is_skipped, only, severity
 
 from torchdoctor.facts import Facts, Unknown
 from torchdoctor.tables import Tables

@@ -11,18 +11,15 @@ from driver_hosts import (
     commands,
     cuda,
     driver,
-    found,
     gpu,
     healthy,
-    is_skipped,
     on_bus,
-    only,
-    severity,
     torch,
     values,
     version,
     without_driver,
 )
+from one_check import found, is_skipped, only, severity
 
 from torchdoctor.facts import Driver, Facts, Os, Unknown
 from torchdoctor.tables import Tables

@@ -10,19 +10,16 @@ from driver_hosts import (
     commands,
     driver,
     env,
-    found,
     gpu,
     healthy,
-    is_skipped,
     on_bus,
-    only,
     required,
-    severity,
     torch,
     values,
     version,
     without_driver,
 )
+from one_check import found, is_skipped, only, severity
 
 from torchdoctor.facts import Facts, Os, Place, Torch, Unknown, Variables
 from torchdoctor.tables import Tables

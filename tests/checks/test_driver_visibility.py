@@ -12,21 +12,18 @@ from driver_hosts import (
     changed,
     commands,
     env,
-    found,
     gpu,
     healthy,
-    is_skipped,
     on_bus,
-    only,
     required,
-    severity,
     torch,
     values,
     without_driver,
 )
+from one_check import found, is_skipped, only, severity
 
 from torchdoctor.checks.gpu_masks import visible_count
-from torchdoctor.facts import Facts, Gpu, Unknown, Variables
+from torchdoctor.facts import Driver, Facts, Gpu, Place, Unknown, Variables
 from torchdoctor.tables import Tables
 
 H100_ON_BUS = on_bus("NVIDIA H100 80GB HBM3", "9.0")
@@ -108,6 +105,39 @@ def test_other_schedulers(scheduler: str, job: str, tables: Tables) -> None:
     finding = only("scheduler-no-gpu", facts, tables)
     assert finding.confidence == "likely"
     assert commands(finding)
+
+
+UNASKED = Facts(
+    torch=torch("2.0.1+cu117", cuda_available=False),
+    place=Place(scheduler="slurm", job_asks_gpu=False),
+    driver=Driver(smi="no-driver"),
+)
+
+
+@pytest.mark.parametrize("smi", ["no-driver", "no-devices", "not-found"])
+def test_a_job_that_asked_for_no_gpu(smi: str, tables: Tables) -> None:
+    finding = only("scheduler-no-gpu", changed(UNASKED, driver__smi=smi), tables)
+    assert values(finding) == {"place.scheduler": "slurm", "place.job_asks_gpu": "no", "driver.smi": smi}
+    assert (commands(finding), finding.confidence) == ("srun --gpus=1 nvidia-smi -L", "likely")
+
+
+def test_torch_alone_shows_that_no_gpu_was_asked_for(tables: Tables) -> None:
+    finding = only("scheduler-no-gpu", changed(UNASKED, driver=Driver()), tables)
+    assert values(finding)["torch.cuda_available"] == "no"
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        changed(UNASKED, place__job_asks_gpu=True, env=Variables({"SLURM_JOB_ID": "1"}), gpus=(H100,)),
+        changed(UNASKED, env=Variables({"SLURM_JOB_GPUS": "0"})),
+        changed(UNASKED, driver__smi="ok", torch__cuda_available=True),
+        changed(UNASKED, driver__smi="ok", torch=torch("2.8.0+cpu")),
+    ],
+    ids=["asked for and driver fails", "allocated", "torch sees it", "CPU build"],
+)
+def test_a_job_whose_request_is_not_the_reason(facts: Facts, tables: Tables) -> None:
+    assert found("scheduler-no-gpu", facts, tables) == []
 
 
 def test_a_sandbox(tables: Tables) -> None:

@@ -1,22 +1,8 @@
 from __future__ import annotations
 
 import pytest
-from driver_hosts import (
-    RTX_4090,
-    changed,
-    commands,
-    driver,
-    env,
-    found,
-    gpu,
-    healthy,
-    is_skipped,
-    only,
-    severity,
-    torch,
-    values,
-    version,
-)
+from driver_hosts import RTX_4090, changed, commands, driver, env, gpu, healthy, torch, values, version
+from one_check import found, is_skipped, only, severity
 
 from torchdoctor.facts import Driver, Facts, Unknown
 from torchdoctor.tables import Tables

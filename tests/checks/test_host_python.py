@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import pytest
-from driver_hosts import MAC, WINDOWS, changed, commands, found, healthy, is_skipped, only, severity, torch, values
+from driver_hosts import MAC, WINDOWS, changed, commands, healthy, torch, values
+from one_check import found, is_skipped, only, severity
 
 from torchdoctor.facts import Facts, Unknown
 from torchdoctor.tables import Tables
@@ -112,3 +113,8 @@ def test_unknown_facts_skip(tables: Tables) -> None:
     assert is_skipped("python-unsupported", changed(healthy(), python__tag=Unknown("Python ABI")), tables)
     missing = changed(with_python("3.16"), torch__installed=Unknown("presence of torch"))
     assert is_skipped("python-unsupported", missing, tables)
+
+
+def test_an_installed_torch_does_not_decide_what_is_offered_of_another(tables: Tables) -> None:
+    """A quoted refusal of the installer keeps its say: see ``decides``."""
+    assert is_skipped("python-unsupported", changed(healthy(), torch__offered=("2.4.0", "2.4.1")), tables)

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import pytest
-from driver_hosts import GIB, changed, commands, found, healthy, is_skipped, only, values
+from driver_hosts import GIB, changed, commands, healthy, values
+from one_check import found, is_skipped, only
 
 from torchdoctor.facts import Facts, Probe, Unknown
 from torchdoctor.tables import Tables
@@ -44,6 +45,9 @@ def test_unknown_size_skips(tables: Tables) -> None:
 FULL = "RuntimeError: Caught RuntimeError in DataLoader worker process 0.\nRuntimeError: No space left on device"
 
 
+AMPLE = ("df -h /dev/shm\nls -lS /dev/shm", "possible")
+
+
 def after_dataloader(error: str, shm: object, outcome: str = "failed") -> Facts:
     probe = Probe(id="dataloader", device="cpu", library="libtorch_cpu", outcome=outcome, error=error)
     return changed(in_container("docker", None), memory__shm=shm, trial__probes=(probe,))
@@ -77,3 +81,21 @@ def test_a_loader_that_passed_leaves_a_small_one_a_warning(tables: Tables) -> No
     finding = only("shm-too-small", after_dataloader("", 64 * MIB, "passed"), tables)
     assert finding.severity is None
     assert "trial.probes" not in values(finding)
+
+
+@pytest.mark.parametrize(
+    ("shm", "kind", "told"),
+    [
+        (16 * MIB, None, ("sudo mount -o remount,size=8g /dev/shm", "certain")),
+        (4 * GIB, None, ("sudo mount -o remount,size=8g /dev/shm", "certain")),
+        (8 * GIB, None, AMPLE),
+        (24 * GIB, None, AMPLE),
+        (4 * GIB, "docker", ("docker run --shm-size=8g IMAGE", "certain")),
+        (24 * GIB, "docker", AMPLE),
+        (Unknown("size of /dev/shm"), None, ("sudo mount -o remount,size=8g /dev/shm", "certain")),
+    ],
+)
+def test_nobody_is_told_to_make_it_smaller(shm: object, kind: object, told: tuple[str, str], tables: Tables) -> None:
+    """Where it is as large as the command would make it, something else fills it."""
+    finding = only("shm-too-small", changed(after_dataloader(FULL, shm), place__container=kind), tables)
+    assert (commands(finding), finding.confidence) == told

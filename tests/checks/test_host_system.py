@@ -1,21 +1,8 @@
 from __future__ import annotations
 
 import pytest
-from driver_hosts import (
-    LINUX,
-    MAC,
-    WINDOWS,
-    changed,
-    commands,
-    found,
-    healthy,
-    is_skipped,
-    only,
-    required,
-    severity,
-    torch,
-    values,
-)
+from driver_hosts import LINUX, MAC, WINDOWS, changed, commands, healthy, required, torch, values
+from one_check import found, is_skipped, only, severity
 
 from torchdoctor.facts import Facts, Unknown
 from torchdoctor.tables import Tables

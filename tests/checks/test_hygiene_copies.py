@@ -1,9 +1,10 @@
 from __future__ import annotations
 
 import pytest
-from install_hosts import BARE, RTX_4090, WINDOWS, found, healthy, host, is_skipped, only, packages, torch
+from install_hosts import BARE, RTX_4090, WINDOWS, gpu, healthy, host, packages, torch
+from one_check import found, is_skipped, only
 
-from torchdoctor.facts import Facts, Package, Packages, Python, Torch, Unknown
+from torchdoctor.facts import ErrorText, Facts, Package, Packages, Python, Quoted, Torch, Unknown
 from torchdoctor.findings import Evidence
 from torchdoctor.records import replace
 from torchdoctor.tables import Tables
@@ -176,3 +177,40 @@ def test_images_and_jetsons_have_no_other_environment(tables: Tables) -> None:
         "base-environment", replace(base, place=replace(BARE, container=Unknown("container kind"))), tables
     )
     assert found("base-environment", replace(base, torch=Torch(installed=False)), tables) == []
+
+
+def test_the_list_names_another_torch_than_the_one_that_lies_elsewhere(tables: Tables) -> None:
+    """The only known place is that of the imported torch: the user's own packages hide the environment's."""
+    listed = Packages((Package(name="torch", version="2.9.1+rocm6.4"),))
+    facts = host(torch("2.13.0+cpu", "cpu", locations=(USER,)), os=WINDOWS, installed=listed)
+    finding = only("duplicate-torch", facts, tables)
+    assert Evidence("torch.locations", USER, "") in finding.evidence
+    assert str(finding.summary) == "Two versions of torch are on the path: 2.13.0+cpu and 2.9.1+rocm6.4"
+
+
+OLD_LIST = "sm_50 sm_60 sm_61 sm_70 sm_75 sm_80 sm_86 sm_90"
+WARNING = ErrorText("arch-not-compatible", "", "log line 3", {"sm": "120", "archs": f"{OLD_LIST} compute_37"})
+RTX_5070 = gpu("NVIDIA GeForce RTX 5070 Ti", "12.0")
+NEW = torch("2.9.1+cu128", "cu128", arch_list=("sm_75", "sm_90", "sm_120"))
+
+
+@pytest.mark.parametrize("installed", [NEW, replace(NEW, arch_list=Unknown("architecture list of the torch build"))])
+def test_the_failing_torch_is_not_the_one_that_was_asked(installed: Torch, tables: Tables) -> None:
+    facts = replace(host(installed, RTX_5070), quoted=Quoted((WARNING,)))
+    finding = only("interpreter-mismatch", facts, tables)
+    assert finding.evidence[0] == Evidence("torch.arch_list", f"{OLD_LIST} compute_37", "log line 3")
+    assert "sm_120" in finding.evidence[1].value
+
+
+@pytest.mark.parametrize(
+    ("installed", "quoted"),
+    [
+        (torch("2.5.1+cu121", "cu121", arch_list=tuple(WARNING.values["archs"].split())), WARNING),  # one and the same
+        (torch("2.5.1+cu121", "cu121", arch_list=Unknown("list")), WARNING),  # that build has no code for it either
+        (NEW, replace(WARNING, doubtful=True)),
+        (NEW, replace(WARNING, values={})),
+    ],
+)
+def test_the_failing_torch_can_be_the_one_that_was_asked(installed: Torch, quoted: ErrorText, tables: Tables) -> None:
+    facts = replace(host(installed, RTX_5070), quoted=Quoted((quoted,)))
+    assert found("interpreter-mismatch", facts, tables) == []

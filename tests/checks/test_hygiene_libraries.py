@@ -1,25 +1,14 @@
 from __future__ import annotations
 
 import pytest
-from install_hosts import (
-    ARM,
-    LINUX,
-    RTX_4090,
-    WINDOWS,
-    cuda,
-    found,
-    healthy,
-    host,
-    is_skipped,
-    only,
-    packages,
-    torch,
-)
+from install_hosts import ARM, BARE, LINUX, RTX_4090, WINDOWS, cuda, healthy, host, packages, torch
+from one_check import found, is_skipped, only
 
-from torchdoctor.facts import Facts, Os, Packages, Toolkit, Tools, Unknown, Variables
+from torchdoctor.facts import Facts, Gpu, Os, Packages, Toolkit, Tools, Unknown, Variables
 from torchdoctor.findings import Evidence
 from torchdoctor.records import replace
 from torchdoctor.tables import Tables
+from torchdoctor.values import GfxId
 
 CU121 = torch("2.1.0+cu121", "cu121")
 PINS = (
@@ -115,7 +104,7 @@ def test_an_older_toolkit_on_the_loader_path(tables: Tables) -> None:
     facts = host(CU121, RTX_4090, env={"LD_LIBRARY_PATH": ":/opt/x/lib:/usr/local/cuda-12.0/lib64:"})
     finding = only("library-path-shadowing", facts, tables)
     assert str(finding.summary) == "LD_LIBRARY_PATH puts CUDA 12.0 before torch's own CUDA 12.1"
-    assert finding.confidence == "likely"
+    assert (finding.confidence, finding.severity) == ("likely", "warning")
     assert finding.evidence[0].fact == "env.LD_LIBRARY_PATH"
     assert finding.remedies[0].commands == ("unset LD_LIBRARY_PATH",)
 
@@ -159,6 +148,31 @@ def test_builds_that_bring_no_libraries_or_work_are_left_alone(facts: Facts, tab
 
 def test_an_unread_environment_is_skipped(tables: Tables) -> None:
     assert is_skipped("library-path-shadowing", replace(host(CU121), env=Variables()), tables)
+
+
+IN_WSL = replace(BARE, wsl=2)
+RADEON = Gpu(vendor="amd", name="AMD Radeon RX 7900 XTX", gfx=GfxId.parse("gfx1100"))
+ROCM = torch("2.9.1+rocm6.4", "rocm6.4", cuda_available=False)
+
+
+def test_the_wheels_own_hsa_runtime_knows_no_wsl(tables: Tables) -> None:
+    finding = only("library-path-shadowing", host(ROCM, RADEON, place=IN_WSL), tables)
+    assert str(finding.summary) == "torch's own libhsa-runtime64 does not work inside WSL"
+    assert finding.severity is None
+    assert finding.remedies[0].commands[0].endswith("/lib/libhsa-runtime64.so*")
+
+
+OTHER_ROCM = [
+    host(ROCM, RADEON),
+    host(replace(ROCM, cuda_available=True), RADEON, place=IN_WSL),
+    host(ROCM, RTX_4090, place=IN_WSL),
+    host(torch("2.9.1+cpu", "cpu", cuda_available=False), RADEON, place=IN_WSL),
+]
+
+
+@pytest.mark.parametrize("facts", OTHER_ROCM)
+def test_elsewhere_that_runtime_is_right(facts: Facts, tables: Tables) -> None:
+    assert found("library-path-shadowing", facts, tables) == []
 
 
 # --- sibling-library-needs-other-cudnn

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from conftest import ROOT
 
 from torchdoctor.checks import all_checks
 from torchdoctor.checks.registry import seen
@@ -24,6 +27,15 @@ def cycle_from(start: str, path: tuple[str, ...] = ()) -> tuple[str, ...]:
     if start in path:
         return (*path[path.index(start) :], start)
     return next((found for cause in AFTER.get(start, ()) if (found := cycle_from(cause, (*path, start)))), ())
+
+
+def test_nothing_but_the_list_brings_checks_and_so_decides_their_order() -> None:
+    code = (
+        "import torchdoctor.checks as checks, torchdoctor.run_checks, torchdoctor.commands.check, "
+        "torchdoctor.render.text\nprint(*checks.CHECKS)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
 
 
 @pytest.mark.parametrize("check_id", AFTER)

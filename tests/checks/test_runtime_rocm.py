@@ -1,9 +1,10 @@
 from __future__ import annotations
 
 import pytest
-from install_hosts import RTX_4090, WINDOWS, found, healthy, host, is_skipped, only, torch
+from install_hosts import RTX_4090, WINDOWS, healthy, host, torch
+from one_check import found, is_skipped, only
 
-from torchdoctor.facts import Facts, Gpu, Os, Probe, Trial, Unknown
+from torchdoctor.facts import Facts, Gpu, Os, Probe, Trial, Unknown, Variables
 from torchdoctor.records import replace
 from torchdoctor.tables import Tables
 from torchdoctor.values import GfxId
@@ -128,3 +129,12 @@ SKIPPED = [
 @pytest.mark.parametrize("facts", SKIPPED)
 def test_skipped(facts: Facts, tables: Tables) -> None:
     assert is_skipped(ID, facts, tables)
+
+
+def test_a_name_alone_is_no_more_than_a_remark(tables: Tables) -> None:
+    """Nobody printed the gfx id, and many such GPUs run with an override that is in no paste."""
+    facts = on("2.9.1+rocm6.4", amd("gfx1031", "Radeon RX 6700 XT"))
+    assert only(ID, facts, tables).severity is None
+    by_name = replace(facts, sources={"gpus[0].gfx": "amd_gpus: Radeon RX 6700 XT"})
+    assert only(ID, by_name, tables).severity is None  # the variables of this host are known
+    assert only(ID, replace(by_name, env=Variables()), tables).severity == "info"

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import pytest
-from install_hosts import RTX_4090, WINDOWS, cuda, found, healthy, host, is_skipped, only, packages, torch
+from install_hosts import RTX_4090, WINDOWS, cuda, healthy, host, packages, torch
+from one_check import found, is_skipped, only
 
 from torchdoctor.facts import Facts, Os, Packages, Toolkit, Tools, Unknown
 from torchdoctor.findings import Evidence

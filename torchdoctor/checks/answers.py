@@ -5,10 +5,12 @@ A number or a failed test counts for the check of its finding when that check's 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
+from torchdoctor.checks.arch_remedies import arch_remedies
 from torchdoctor.checks.registry import seen
-from torchdoctor.facts import Facts, Probe, Unknown, value_or
+from torchdoctor.facts import Facts, Probe, Unknown, need, value_or
 from torchdoctor.findings import Evidence, Finding, Fixer, Remedy, Row, Severity, Text
 from torchdoctor.tables import Tables
 from torchdoctor.tables.cuda_errors import CudaError
@@ -17,6 +19,20 @@ UNEXPLAINED = "smoke-test-failed"
 _START = "gpu-init-failed"
 _ILLEGAL = "cpu-instructions-missing"
 _MEMORY = "host-memory-exhausted"
+_ARCH = "torch-arch-missing"
+_EXCEPTION = re.compile(r"(?m)^(?:\w+\.)*\w*(?:Error|Exception): ")  # as Python ends a traceback
+_BENCH, _LOADS, _LOADER = "bench", ("bench-data", "bench-sweep"), "dataloader"
+_GPU_MEMORY, _FULL = "out-of-memory", ("OutOfMemoryError: ", "MPS backend out of memory")  # as torch says it
+OUT_OF_MEMORY = Text(
+    "torch and its libraries take some gigabytes of the system's memory before the first computation. "
+    "This is neither the GPU's memory nor a fault of torch, which has no say in it."
+)
+MORE_MEMORY = Remedy(Text("Give the container, job or virtual machine more memory, or end what else uses it"))
+# Stages in which a child may end and that are no tests: what they are called and what runs them again.
+_NO_TESTS = {
+    "describe": ("asking torch what it can do", "torchdoctor check --no-smoke -v"),
+    "repro": ("the judgement of reproducibility", "torchdoctor check --repro -v"),
+}
 _NO_COMPILER = ("InvalidCxxCompiler", "No working C++ compiler", "Failed to find C compiler")
 
 
@@ -35,7 +51,13 @@ def answered(facts: Facts, tables: Tables, id: str) -> Iterator[Finding]:  # noq
         return
     failed = [probe for probe in failed_probes(facts) if finding_of(probe, tables) == id]
     if failed:
-        yield _failed(facts, failed, tables)
+        yield _failed(facts, failed, tables, id)
+
+
+def proved(facts: Facts, tables: Tables, id: str) -> Iterator[Finding]:  # noqa: A002 - an id is an id
+    """The same for a check that asks nothing but the smoke tests; it is skipped where none were run."""
+    need(facts.trial.probes)
+    yield from answered(facts, tables, id)
 
 
 def refusal(facts: Facts, tables: Tables) -> CudaError | None:
@@ -52,7 +74,9 @@ def failed_probes(facts: Facts) -> tuple[Probe, ...]:
     probes = facts.trial.probes
     if probes is None or isinstance(probes, Unknown):
         return ()
-    return tuple(probe for probe in probes if probe.outcome == "failed" and probe.id not in {"import", "init"})
+    return tuple(
+        probe for probe in probes if probe.outcome == "failed" and probe.id != "import" and not _is_start(probe)
+    )
 
 
 def finding_of(probe: Probe, tables: Tables) -> str:
@@ -64,7 +88,25 @@ def finding_of(probe: Probe, tables: Tables) -> str:
     row = tables.cuda_errors.in_text(probe.error or "")
     if row is not None and row.finding:
         return row.finding
-    return tables.smoke_findings.of(probe.id, probe.library, probe.error or "") or UNEXPLAINED
+    if any(words in (probe.error or "") for words in _FULL):
+        return _GPU_MEMORY
+    name = _LOADER if probe.id.startswith(_LOADS) else probe.id
+    return tables.smoke_findings.of(name, probe.library, probe.error or "") or UNEXPLAINED
+
+
+def is_of_benchmark(probe: Probe) -> bool:
+    """Whether it is a part of the benchmark, which counts as a test only where it failed."""
+    return probe.id.partition("-")[0] == _BENCH
+
+
+def named(probe: Probe) -> str:
+    """What failed, in words."""
+    if is_of_benchmark(probe):
+        part = probe.id.partition("-")[2]
+        return f"the part {part} of the benchmark" if part else "the benchmark"
+    if probe.id in _NO_TESTS:
+        return _NO_TESTS[probe.id][0]
+    return f"the smoke test {probe.id}"
 
 
 def _matters(facts: Facts, id: str) -> bool:  # noqa: A002 - an id is an id
@@ -75,18 +117,25 @@ def _matters(facts: Facts, id: str) -> bool:  # noqa: A002 - an id is an id
 
 
 def _broken_start(facts: Facts) -> Probe | None:
-    """The start of the devices, when the child crashed or hung in it."""
-    start = next((probe for probe in value_or(facts.trial.probes, ()) if probe.id == "init"), None)
-    values = start.values if start else {}
-    has_a_finding = values.get("signal") == "SIGILL" or values.get("out_of_memory")
-    return start if values.get("ended") and not has_a_finding else None
+    """The start of the devices, or the first question to them, when the child crashed or hung in it."""
+    ends = [probe for probe in value_or(facts.trial.probes, ()) if _is_start(probe) and probe.values.get("ended")]
+    return next(
+        (end for end in ends if end.values.get("signal") != "SIGILL" and not end.values.get("out_of_memory")), None
+    )
+
+
+def _is_start(probe: Probe) -> bool:
+    return probe.id == "init" or (probe.id == "describe" and probe.device != "cpu")
 
 
 def _never_started(facts: Facts, start: Probe) -> Finding:
     return Finding(
-        summary=Text("starting the GPU in torch is {how}", how=start.error or "cut short"),
-        why=Text("torch is imported; the driver's library crashes or never answers when its devices are asked for."),
-        evidence=(seen(facts, "trial.stage", "init"), seen(facts, "trial.probes", start.error, "smoke tests")),
+        summary=Text("torch cannot start the GPU: {how}", how=start.error or "cut short"),
+        why=Text(
+            "torch is imported; {library} crashes or never answers when its devices are asked for.",
+            library=start.library or "the driver's library",
+        ),
+        evidence=(seen(facts, "trial.stage", start.id), seen(facts, "trial.probes", start.error, "smoke tests")),
         remedies=(
             Remedy(Text("See what the driver says of it"), commands=("nvidia-smi", "dmesg | grep -iE 'nvrm|xid'")),
         ),
@@ -102,7 +151,7 @@ def _illegal_instruction(facts: Facts) -> Iterator[Finding]:
     if not stages and value_or(facts.trial.signal, "") != "SIGILL":
         return
     stage = "" if stages else value_or(facts.trial.stage, "import")
-    where = {"": f"the smoke test {stages[0]}" if stages else "", "import": "the import of torch"}
+    where = {"": f"{named(illegal[0])} on {illegal[0].device}" if stages else "", "import": "the import of torch"}
     yield Finding(
         summary=Text("{stage} is ended by an illegal instruction", stage=where.get(stage, f"the stage {stage}")),
         why=Text("A library of this build uses an instruction that the processor does not have."),
@@ -170,21 +219,42 @@ def _lacks_compiler(probe: Probe) -> bool:
     return any(words in (probe.error or "") for words in _NO_COMPILER)
 
 
-def _failed(facts: Facts, failed: list[Probe], tables: Tables) -> Finding:
+def exception_of(error: str) -> str:
+    """An error in one line: of tracebacks and chains, the last exception and what it says."""
+    last = max((match.start() for match in _EXCEPTION.finditer(error)), default=0)
+    return " ".join(error[last:].split())
+
+
+def _remedies(facts: Facts, first: Probe, tables: Tables, id: str) -> tuple[Remedy, ...]:  # noqa: A002 - an id is an id
+    if _lacks_compiler(first):
+        return (Remedy(Text("Install a C++ compiler (g++ or clang++), or name one in the variable CXX")),)
+    if id == _MEMORY:
+        return (MORE_MEMORY,)
+    if id == _ARCH:
+        return arch_remedies(facts, tables, [gpu for gpu in value_or(facts.gpus, ()) if gpu.vendor == "nvidia"])
+    if is_of_benchmark(first):
+        again = f"torchdoctor bench --device {first.device}"
+        return (Remedy(Text("Measure that device again, by itself"), commands=(again,)),)
+    alone = _NO_TESTS[first.id][1] if first.id in _NO_TESTS else f"torchdoctor smoke --only {first.id} -v"
+    return (Remedy(Text("Run it again alone, for the whole error"), commands=(alone,)),)
+
+
+def _failed(facts: Facts, failed: list[Probe], tables: Tables, id: str) -> Finding:  # noqa: A002 - an id is an id
     first = failed[0]
-    alone = Remedy(
-        Text("Run it again alone, for the whole error"), commands=(f"torchdoctor smoke --only {first.id} -v",)
-    )
-    compiler = Remedy(Text("Install a C++ compiler (g++ or clang++), or name one in the variable CXX"))
     row = tables.cuda_errors.in_text(first.error or "")
     return Finding(
-        summary=Text("the smoke test {probe} failed on {device}", probe=first.id, device=first.device or "this host"),
-        why=_what(first),
+        summary=Text("{what} failed on {device}", what=named(first), device=first.device or "this host"),
+        why=OUT_OF_MEMORY if id == _MEMORY else _what(first),
         evidence=tuple(
-            seen(facts, "trial.probes", f"{probe.id} on {probe.device}: {(probe.error or '')[:300]}", "smoke tests")
+            seen(
+                facts,
+                "trial.probes",
+                f"{probe.id} on {probe.device}: {exception_of(probe.error or '')[:300]}",
+                "smoke tests",
+            )
             for probe in failed[:3]
         ),
-        remedies=(compiler,) if _lacks_compiler(first) else (alone,),
+        remedies=_remedies(facts, first, tables, id),
         confidence="certain" if row else "likely",
         row=Row("cuda_errors", row.key, row.source) if row else None,
     )

@@ -5,17 +5,19 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from torchdoctor.asked import NOTHING, Asked
 from torchdoctor.commands.common import (
+    UNKNOWN,
     add_live_options,
     add_output_options,
     add_writing_options,
     deliver,
+    note,
     open_tables,
-    parse_formats,
     put,
+    try_outputs,
 )
 from torchdoctor.commands.here import record_here, writing_of
 from torchdoctor.errors import UsageError
@@ -53,7 +55,7 @@ def _seconds(text: str) -> float:
 
 def run(options: argparse.Namespace) -> int:
     """Measure, judge, deliver."""
-    parse_formats(options.format)
+    try_outputs(options, options.save)
     tables = open_tables(options.tables)
     baseline = _baseline(options.baseline) if options.baseline else None
     devices = tuple(word.strip() for value in options.device for word in value.split(",") if word.strip())
@@ -66,9 +68,14 @@ def run(options: argparse.Namespace) -> int:
     }
     recording = record_here(options, Asked(only=NOTHING, devices=devices, bench=request))
     report = examine(recording, tables, Request(baseline=baseline), writing_of(options))
+    status = deliver(report, options)
+    measured = _measured(report.facts.trial.bench)
+    if measured is None:
+        note("nothing was measured" + (f", and --save {options.save} was not written" if options.save else ""))
+        return status or UNKNOWN
     if options.save:
-        _save(report.facts.trial.bench, options.save)
-    return deliver(report, options)
+        put(json.dumps(measured, indent=1) + "\n", options.save)
+    return status
 
 
 def _baseline(path: str) -> BenchResult:
@@ -82,9 +89,9 @@ def _baseline(path: str) -> BenchResult:
         raise UsageError(f"--baseline {path}: not figures saved by torchdoctor bench --save") from error
 
 
-def _save(events: object, path: str) -> None:
+def _measured(events: object) -> dict[str, Any] | None:
+    """What ``--save`` keeps; None where there is not a single figure."""
     from torchdoctor.benchmark import as_json, summarise
 
-    if not isinstance(events, tuple):
-        raise UsageError(f"--save {path}: nothing was measured")
-    put(json.dumps(as_json(summarise(events)), indent=1) + "\n", path)
+    result = summarise(events) if isinstance(events, tuple) else None
+    return as_json(result) if result and (result.figures or result.losses) else None

@@ -11,8 +11,8 @@ from torchdoctor.commands.common import (
     add_writing_options,
     deliver,
     open_tables,
-    parse_formats,
     save_recording,
+    try_outputs,
 )
 from torchdoctor.commands.here import record_here, writing_of
 from torchdoctor.facts import Request
@@ -37,7 +37,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Record, examine, deliver."""
-    parse_formats(options.format)
+    try_outputs(options, options.record)
     tables = open_tables(options.tables)
     recording = record_here(options, _asked(options))
     if options.record:

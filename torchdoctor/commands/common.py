@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from torchdoctor.errors import UsageError
 from torchdoctor.prescribe.shells import SHELLS
 from torchdoctor.recording import Recording
 from torchdoctor.render import json_v1, text
-from torchdoctor.render.output import save, show, write
+from torchdoctor.render.line import on_one_line
+from torchdoctor.render.output import save, show, try_out, write
 from torchdoctor.report import Report, exit_status
 from torchdoctor.tables import Tables
 
@@ -100,6 +103,23 @@ def parse_formats(values: list[str] | None) -> list[tuple[str, str | None]]:
     return pairs
 
 
+def try_outputs(options: argparse.Namespace, *further: str | None) -> None:
+    """Before anything is measured: the formats are known, and the files asked for can be written."""
+    for path in (*further, *(path for _, path in parse_formats(options.format))):
+        if path is not None:
+            with _saying("cannot write", path):
+                try_out(path)
+
+
+@contextmanager
+def _saying(what: str, path: str) -> Iterator[None]:
+    """An error of the system is one of usage: a path that was asked for."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{what} {path}: {getattr(error, 'strerror', '') or error}") from error
+
+
 def deliver(report: Report, options: argparse.Namespace) -> int:
     """Write the report in every format asked for and return the exit status."""
     verbosity = -1 if options.quiet else int(options.verbose)
@@ -113,6 +133,8 @@ def deliver(report: Report, options: argparse.Namespace) -> int:
             show(text.render(report, verbosity, options.fail_on), plain=options.plain)
         else:
             put("".join(f"{line.text}\n" for line in text.render(report, verbosity, options.fail_on)), path)
+    for probe in report.absent:
+        note(f"--device {probe.device}: {probe.reason}")
     if report.facts.trial.interrupted is True:
         note("interrupted: the report holds what was known until then")
         return INTERRUPTED
@@ -124,10 +146,8 @@ def put(content: str, path: str | None) -> None:
     if path is None:
         write(content)
         return
-    try:
+    with _saying("cannot write", path):
         save(content, path)
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror or error}") from error
 
 
 def save_recording(recording: Recording, path: str) -> None:
@@ -137,4 +157,4 @@ def save_recording(recording: Recording, path: str) -> None:
 
 def note(line: str) -> None:
     """Say something beside the answer: on stderr."""
-    print(line, file=sys.stderr)
+    print(on_one_line(line), file=sys.stderr)

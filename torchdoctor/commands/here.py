@@ -47,11 +47,11 @@ def _proof(asked: Asked, timeout: float | None) -> Proof:
 
     def proof(python: PythonChoice, told: Answer | None) -> Answer:
         gpus = nvml.gpus_of(told)
-        bench = None if asked.bench is None else {**asked.bench, "busy": nvml.busy(gpus)}
+        busy = nvml.busy(gpus)
+        bench = None if asked.bench is None else {**asked.bench, "busy": busy}
+        known = asked._replace(bench=bench, busy=busy)
         with Progress() as progress:
-            return with_telemetry(
-                lambda: prove(python, asked._replace(bench=bench), limits, progress.show), gpus if bench else ()
-            )
+            return with_telemetry(lambda: prove(python, known, limits, progress.show), gpus if bench else ())
 
     return proof
 

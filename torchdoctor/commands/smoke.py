@@ -6,18 +6,16 @@ import argparse
 
 from torchdoctor.asked import LEVELS, Asked
 from torchdoctor.commands.common import (
-    UNKNOWN,
     add_live_options,
     add_output_options,
     add_writing_options,
     deliver,
-    note,
     open_tables,
-    parse_formats,
+    try_outputs,
 )
 from torchdoctor.commands.here import record_here, writing_of
 from torchdoctor.errors import UsageError
-from torchdoctor.facts import Probe, Request, value_or
+from torchdoctor.facts import Request
 from torchdoctor.pipeline import examine
 
 
@@ -26,6 +24,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--level", choices=LEVELS, default="standard", help="how many tests (default: standard)")
     parser.add_argument("--only", action="append", default=[], metavar="TEST", help="these tests, at any level")
     parser.add_argument("--device", action="append", default=[], metavar="NAME", help="these devices, as cuda:0 or cpu")
+    parser.add_argument("--force", action="store_true", help="heavy tests also on a GPU that another process is using")
     parser.add_argument("--require-gpu", action="store_true", help="a host whose torch cannot use a GPU is an error")
     add_live_options(parser)
     add_writing_options(parser)
@@ -34,15 +33,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run, judge, deliver."""
-    parse_formats(options.format)
+    try_outputs(options)
     _need_known(_words(options.only))
     tables = open_tables(options.tables)
-    asked = Asked(level=options.level, only=_words(options.only), devices=_words(options.device))
+    asked = Asked(level=options.level, only=_words(options.only), devices=_words(options.device), force=options.force)
     recording = record_here(options, asked)
     report = examine(recording, tables, Request(require_gpu=options.require_gpu), writing_of(options))
-    status = deliver(report, options)
-    absent = [probe for probe in value_or(report.facts.trial.probes, ()) if probe.values.get("absent")]
-    return _without(absent) if absent and not status else status
+    return deliver(report, options)
 
 
 def _need_known(only: tuple[str, ...]) -> None:
@@ -53,13 +50,6 @@ def _need_known(only: tuple[str, ...]) -> None:
     for name in only:
         if name not in known:
             raise UsageError(f"--only {name}: not a test (choose from: {', '.join(known)})")
-
-
-def _without(absent: list[Probe]) -> int:
-    """Say that a device asked for is not there; nothing is proved of it."""
-    for probe in absent:
-        note(f"--device {probe.device}: {probe.reason}")
-    return UNKNOWN
 
 
 def _words(values: list[str]) -> tuple[str, ...]:

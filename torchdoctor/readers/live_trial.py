@@ -17,6 +17,7 @@ KEY = "trial"
 _IMPORT, _SMOKE = "import torch", "smoke tests"
 _LIBRARY = re.compile(r"\b((?:lib[\w.+-]+\.(?:so|dylib)|[\w.+-]+\.dll)[.\d]*)")
 _BENCH, _TELEMETRY = "bench-", "telemetry"
+_TRACEBACK = "Traceback (most recent call last):"
 _STAYS = "; it waits in the kernel and could not be ended"
 _PAIR = 2  # kind and fields
 
@@ -85,35 +86,64 @@ def _is_oom(run: _Run) -> bool:
     return run.ended.get("signal") == "SIGKILL" and (_number(run.ended.get("oom_kills")) or 0) > 0
 
 
+def _passed_import(told: Mapping[str, Any]) -> bool:
+    return told.get("id") == "import" and told.get("outcome") == "passed"
+
+
 def _import(run: _Run) -> Iterator[Said]:
     probe = next((fields for fields in run.of("probe") if fields.get("id") == "import"), {})
     stage, reason = run.ended.get("stage"), run.ended.get("reason")
-    if probe.get("outcome") == "passed":
+    if _passed_import(probe):
         yield Said("trial.imported", True, _IMPORT)
         yield Said("trial.import_seconds", _number(probe.get("seconds")), _IMPORT)
         return
     if reason == "interrupted" or (not probe and stage not in {"import", "start"}):
         return
     output = str(run.ended.get("output", ""))
-    error = str(probe.get("error") or "") or _last_line(output)
+    error = str(probe.get("error") or "") or _without_an_error(run)
     error += _STAYS if run.ended.get("unkillable") else ""
     library = _LIBRARY.search(error) or (_LIBRARY.search(output) if not probe else None)
     yield Said("trial.imported", False, _IMPORT)
     yield Said("trial.error", error[:1000] or None, _IMPORT)
-    last = str(run.ended.get("library") or "").rpartition("/")[2]
-    yield Said("trial.library", last or (library[1] if library else None), _IMPORT)
+    last = str(run.ended.get("library") or "").rpartition("/")[2] or (library[1] if library else "")
+    if last or probe:  # a crash or a hang was at some library, told or not; an error may be about none
+        yield Said("trial.library", last or None, _IMPORT)
     values = probe.get("values")
     hides = values.get("hides") if isinstance(values, dict) else None
     yield Said("trial.hidden_by", str(hides) if hides else None, _IMPORT)
 
 
+def _without_an_error(run: _Run) -> str:
+    """What is known of an import that raised nothing: its last words, and the exit status that it left with."""
+    place = _last_line(str(run.ended.get("output", "")))
+    if run.ended.get("signal") or run.ended.get("reason") == "timed out":
+        return place
+    return ": ".join(filter(None, (_exit(run.ended), place)))
+
+
+def _exit(ended: Mapping[str, Any]) -> str:
+    return str(ended.get("reason") or f"exit status {ended.get('status')}")
+
+
 def _last_line(output: str) -> str:
-    """The last line; of the stacks that faulthandler prints, the place where the current thread was."""
-    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    """The place in the stack that faulthandler printed, else the exception that Python printed, else the last line."""
+    lines = [line.strip() for line in output.splitlines() if _is_text(line)]
     begin = next((at for at, line in enumerate(lines) if line.endswith("(most recent call first):")), len(lines))
     places = [line for line in lines[begin:] if line.startswith("File ") and "<frozen" not in line]
     own = [line for line in places if "torch" in line.rpartition(",")[0]]
-    return next(iter(own or places or lines[::-1]), "")
+    return next(iter(own or places), "") or _exception(output) or next(reversed(lines), "")
+
+
+def _is_text(line: str) -> bool:
+    """Not the noise of a program that writes something else."""
+    words = line.split()
+    return bool(words) and all(word.isprintable() and "\ufffd" not in word for word in words)
+
+
+def _exception(output: str) -> str:
+    """The first line of the last exception for which Python printed a traceback."""
+    _, trace, told = output.rpartition(_TRACEBACK)
+    return next((line.strip() for line in told.splitlines() if trace and _is_text(line) and line[0] != " "), "")
 
 
 def _torch(imported: Mapping[str, Any]) -> Iterator[Said]:
@@ -140,11 +170,14 @@ def _start(init: Mapping[str, Any]) -> Iterator[Said]:
 
 
 def _all_probes(runs: list[_Run]) -> tuple[Probe, ...]:
-    """The smoke tests in their order; what a further child told of a test that was skipped before takes its place."""
+    """The smoke tests in their order; one that was skipped before gives way to what was told later, and a failure wins.
+
+    A child may end after a test that it passed, in what still belongs to it.
+    """
     told: dict[tuple[str, str], Probe] = {}
     for probe in (probe for run in runs for probe in _probes(run)):
         key = (probe.id, probe.device)
-        if key not in told or told[key].outcome == "skipped":
+        if key not in told or told[key].outcome == "skipped" or probe.outcome == "failed":
             told[key] = probe
     return tuple(told.values())
 
@@ -153,7 +186,12 @@ def _probes(run: _Run) -> Iterator[Probe]:
     """The smoke tests of one child; the one in which the child ended is a failed one."""
     for fields in run.of("probe"):
         yield _probe(fields)
+    for fields in run.of(f"{_BENCH}failed"):
+        if not fields.get("ended"):  # else it is told below, of the child that ended there
+            yield _probe({**fields, "id": fields.get("stage", "bench"), "outcome": "failed"})
     stage, ended = str(run.ended.get("stage") or ""), run.ended
+    if stage == "import" and any(map(_passed_import, run.of("probe"))):
+        stage = "describe"  # what torch tells of itself comes next
     if stage in {"", "start", "import"} or ended.get("reason") == "interrupted":
         return
     yield Probe(
@@ -170,13 +208,15 @@ def _how(run: _Run) -> str:
     """How the child ended in a test, where its stack was, and whether it is still there."""
     ended, place = run.ended, _last_line(str(run.ended.get("output", "")))
     signal = str(ended.get("signal") or "")
-    how = f"ended by {signal}" if signal else f"exit status {ended.get('status')}"
+    how = f"ended by {signal}" if signal else _exit(ended)
     if signal == "SIGKILL":
         how = "killed (SIGKILL): " + ("memory ran out" if _is_oom(run) else "the OOM killer or another process")
     if ended.get("reason") == "timed out":
         how = f"no answer in {ended.get('stage_seconds') or ended.get('seconds')} s"
     if place.startswith("File "):
         how += f", in {place}"
+    elif place and how == _exit(ended):
+        how += f": {place}"
     return how + (_STAYS if ended.get("unkillable") else "")
 
 

@@ -61,7 +61,7 @@ def _waiting(wait: Waiting) -> str:
 def _missing(item: Missing) -> str:
     part = item.stage.removeprefix("bench-")
     how = f"{part} failed" if item.failed else "not measured"
-    return f"{how} on {item.device}: {item.reason.splitlines()[0][:160] if item.reason else 'no reason given'}"
+    return f"{how} on {item.device}: {item.reason.splitlines()[0][:300] if item.reason else 'no reason given'}"
 
 
 def _how(verdict: Verdict) -> str:

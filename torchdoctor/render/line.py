@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
+
+# What GitHub, Azure and TeamCity obey in a log: at the beginning of a line, or anywhere in it.
+_MARKED_COMMAND = r"(?<=#)(?=#(?:\[|vso\[|teamcity\[))"
+_COMMAND = re.compile(rf"^\s*(?=::)|{_MARKED_COMMAND}")
+_IN_JSON = re.compile(rf"{_MARKED_COMMAND}#|[\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 class Line(NamedTuple):
@@ -10,3 +16,21 @@ class Line(NamedTuple):
 
     text: str
     style: str = ""
+
+
+def on_one_line(text: str) -> str:
+    """The text without line breaks; what a terminal or the log of a build service would obey is shown instead."""
+    if not text.isprintable():
+        text = "".join(map(_shown, text))
+    return _COMMAND.sub(r"\g<0>\\", text)
+
+
+def harmless_json(text: str) -> str:
+    """JSON that means the same, in which nothing is left that a terminal or a build service would obey."""
+    return _IN_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+def _shown(character: str) -> str:
+    if character in "\n\r\t":
+        return " "
+    return character if character.isprintable() else character.encode("unicode_escape").decode("ascii")

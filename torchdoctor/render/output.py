@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from errno import EISDIR
 from pathlib import Path
 
 from torchdoctor.render.line import Line
@@ -42,10 +43,30 @@ def write(text: str) -> None:
 
 def save(text: str, path: str) -> None:
     """Write a file in one step, so that a reader never sees half of it."""
-    target = Path(path)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    target, temporary = Path(path), _beside(path)
+    if _is_special(target):
+        target.write_text(text, encoding="utf-8")
+        return
     try:
         temporary.write_text(text, encoding="utf-8")
         temporary.replace(target)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def try_out(path: str) -> None:
+    """Raise the ``OSError`` that saving there would end in, as far as it can be known before."""
+    if Path(path).is_dir():
+        raise IsADirectoryError(EISDIR, "it is a folder")
+    if not _is_special(Path(path)):
+        _beside(path).touch()
+        _beside(path).unlink()
+
+
+def _beside(path: str) -> Path:
+    return Path(path).with_name(f".{Path(path).name}.{os.getpid()}.tmp")
+
+
+def _is_special(target: Path) -> bool:
+    """Whether it is a device or a pipe, which is written to and never replaced."""
+    return target.exists() and not target.is_file()

@@ -18,12 +18,12 @@ def lower(text: str) -> str:
 
 @record(frozen=True, slots=True, eq=False, repr=False)
 class SmokeFinding(TableRow):
-    """One library (or probe) and its finding.
+    """One library (or probe, or any error at all) and its finding.
 
     ``text``, in lower case, are words that the error must hold; empty where any failure of it is the finding.
     """
 
-    kind: str = cell(one_of("library", "probe"))
+    kind: str = cell(one_of("library", "probe", "error"))
     name: str = cell(filled)
     text: str = cell(lower)
     finding: str = cell(filled)
@@ -48,9 +48,14 @@ class SmokeFindings:
         self.rows: tuple[SmokeFinding, ...] = tuple(rows)
 
     def of(self, probe: str, library: str, error: str) -> str:
-        """The finding of a failed probe; its own name decides before its library. Empty: none of its own."""
+        """The finding of a failed probe: by words before names, by its own name before its library's; or empty.
+
+        The words of a row of the kind ``error`` mean the same wherever they are said.
+        """
         said = error.lower()
         names = (("probe", probe), ("library", library.removesuffix(".so")))
-        fitting = [row for row in self.rows if (row.kind, row.name) in names and row.text in said]
-        best = max(fitting, key=lambda row: (row.kind == "probe", bool(row.text)), default=None)
+        fitting = [
+            row for row in self.rows if (row.kind == "error" or (row.kind, row.name) in names) and row.text in said
+        ]
+        best = max(fitting, key=lambda row: (bool(row.text), row.kind == "probe"), default=None)
         return best.finding if best else ""

@@ -1,12 +1,12 @@
 """The mini training benchmark: on each device the loss, then times, raw; what they mean is judged elsewhere."""
 
 import time
-from importlib import import_module
 
-from torchdoctor.target import bench_data, bench_rates
-from torchdoctor.target.bench_devices import Device, busy, described, found, names_elsewhere
+from torchdoctor.target import bench_data, bench_devices, bench_rates
 from torchdoctor.target.bench_net import Training, compared, train, training_flops
 from torchdoctor.target.bench_timing import measure
+from torchdoctor.target.smoke_devices import Device
+from torchdoctor.target.smoke_run import verdict
 
 MYPY = False
 if MYPY:
@@ -23,24 +23,26 @@ CHECK = {"loss": 0.25, "throughput": 0.5, "overhead": 0.2}
 BENCH = {"loss": 0.05, "throughput": 0.2, "overhead": 0.1, "matmul": 0.25, "copy": 0.1, "transfer": 0.1, "data": 0.15}
 SWEEP = 0.3  # of all the time
 UNPINNED = ("cpu", "mps")
+AREAS = {"matmul": "matmul", "copy": "memory", "h2d": "memory", "d2h": "memory"}  # whose library does the work
 
 
-def main(tell: "Tell", request: "dict[str, Any]") -> None:
-    """Measure what was asked for, one device after another."""
-    torch = import_module("torch")
+def main(tell: "Tell", request: "dict[str, Any]", devices: "list[Device]") -> None:
+    """Measure one device after another; the CPU, which is also the reference of the others, comes first."""
     begun = time.monotonic()
-    devices = found(torch, request.get("devices") or [])
     seconds = float(request.get("seconds") or 3.0)
     check = request.get("profile", "check") == "check"
     swept = SWEEP * seconds if request.get("sweep") and not check and devices else 0.0
     for name in sorted(set(request.get("devices") or []) - {device.name for device in devices}):
         tell("bench-skipped", {"device": name, "reason": "this torch has no such device"})
+    sweeps = [["bench-sweep", devices[-1].name]] if swept else []
+    tell("bench-plan", {"stages": [["bench-device", device.name] for device in devices] + sweeps})
     reference = []  # type: list[float]
     for device in devices:
         run = Run(tell, device, (seconds - swept) / len(devices), CHECK if check else BENCH)
-        run.guarded("bench-device", lambda: run.describe(bool(request.get("force")), request.get("busy") or {}))
-        if run.willing:
-            run.all(reference)
+        run.guarded(
+            "bench-device", lambda: run.prepare(bool(request.get("force")), request.get("busy") or {}, reference)
+        )
+        run.all()
     if swept:
         run = Run(tell, devices[-1], swept, BENCH)
         run.guarded("bench-sweep", lambda: run.sweep(swept))
@@ -55,30 +57,25 @@ class Run:
         self.device = device
         self.seconds = {name: share * seconds for name, share in shares.items()}
         self.deadline = time.monotonic() + seconds
-        self.willing = False
+        self.due = []  # type: list[tuple[str, Part]]
 
-    def describe(self, force: bool, known_busy: "dict[str, str]") -> None:
-        """Say what the device is; a GPU that another process uses is left alone unless that is asked for."""
-        reason = self.used_by_others(known_busy)
+    def prepare(self, force: bool, known_busy: "dict[str, str]", reference: "list[float]") -> None:
+        """Say what the device is and what is due; a GPU that another process uses is left alone unless asked for."""
+        reason = bench_devices.used_by_others(self.device, known_busy)
         if reason and not force:
             self.tell("bench-skipped", {"device": self.device.name, "reason": reason})
             return
         self.device.use()
-        self.tell("bench-device", dict(described(self.device), busy=reason))
-        self.willing = True
+        self.tell("bench-device", dict(self.device.describe(), busy=reason))
+        self.due = self.parts(reference)
+        self.tell("bench-plan", {"stages": [["bench-" + name, self.device.name] for name, _ in self.due]})
 
-    def used_by_others(self, known_busy: "dict[str, str]") -> str:
-        """Why it is busy: by the asker, who names a GPU by address, UUID or name; else by what can be seen here."""
-        names = [self.device.name] + names_elsewhere(self.device) if known_busy else []
-        told = [known_busy[name] for name in names if name in known_busy]
-        return told[0] if told else busy(self.device) if self.device.kind != "cpu" else ""
-
-    def all(self, reference: "list[float]") -> None:
+    def all(self) -> None:
         """Every part that the profile has, as long as the device works."""
-        for name, part in self.parts(reference):
+        for name, part in self.due:
             if self.device.kind == "cpu" and time.monotonic() > self.deadline:
                 self.tell("bench-skipped", {"device": self.device.name, "reason": "no time was left for %s" % name})
-            elif not self.guarded("bench-" + name, part) and not self.device.works():
+            elif not self.guarded("bench-" + name, part) and not bench_devices.works(self.device):
                 reason = "it computes nothing any more after the failure of %s" % name
                 self.tell("bench-skipped", {"device": self.device.name, "reason": reason})
                 return
@@ -90,14 +87,14 @@ class Run:
             ("throughput", lambda: self.training("throughput", self.batch(), "")),
             ("overhead", lambda: self.training("overhead", TINY, "")),
         ]  # type: list[tuple[str, Part]]
-        mixed = self.device.mixed()
+        mixed = bench_devices.mixed(self.device)
         if mixed:
             parts.append(("throughput-" + mixed, lambda: self.training("throughput", self.batch(), mixed)))
         return parts + (self.further_parts() if "matmul" in self.seconds else [])
 
     def further_parts(self) -> "list[tuple[str, Part]]":
         """The parts for which the check has no time."""
-        formats = self.device.formats()
+        formats = bench_devices.formats(self.device)
         names = ["matmul-" + dtype for dtype in formats] + ["copy"]
         names += [] if self.device.kind in UNPINNED else list(bench_rates.TRANSFERS)
         parts = [(name, self.rate(name, len(formats))) for name in names]
@@ -108,24 +105,30 @@ class Run:
         """Images in a large batch: enough to occupy the device, as memory allows."""
         if self.device.kind == "cpu":
             return CPU_BATCH
-        return LARGE_BATCH if (self.device.free() or 0) >= ROOMY else BATCH
+        return LARGE_BATCH if (bench_devices.memory_of(self.device)[0] or 0) >= ROOMY else BATCH
 
     def guarded(self, stage: str, part: "Part") -> bool:
-        """Name the stage and do the part; whatever goes wrong is an answer. Whether it went well."""
+        """Name the stage and do the part; whatever goes wrong is an answer. Whether the device is as it was."""
         self.stage(stage)
         try:
             part()
             return True
         except Exception as error:
-            text = "%s: %s" % (type(error).__name__, str(error)[:600])
-            self.tell("bench-failed", {"device": self.device.name, "stage": stage, "error": text})
-            return False
+            told = verdict(error, self.device.kind, [])
+            kind, words = ("failed", "error") if told["outcome"] == "failed" else ("skipped", "reason")
+            self.tell("bench-" + kind, dict(self.place(stage), stage=stage, **{words: told[words]}))
+            return kind == "skipped"
         finally:
-            self.device.clear()
+            bench_devices.clear(self.device)
 
     def stage(self, name: str) -> None:
         """What a crash from here on is a crash of."""
-        self.tell("stage", {"id": name, "device": self.device.name})
+        self.tell("stage", dict(self.place(name), id=name))
+
+    def place(self, stage: str) -> "dict[str, Any]":
+        """The device, and the library that does the work of a stage."""
+        area = AREAS.get(stage.split("-")[1], "")
+        return {"device": self.device.name, "library": self.device.library(area)}
 
     def series(self, name: str, dtype: str, measured: "dict[str, Any]") -> None:
         """Tell one series."""
@@ -142,7 +145,7 @@ class Run:
         """A short training. The first one, on the CPU, is what others are compared with; the CPU's own is repeated."""
         begun, own = time.monotonic(), self.device.kind == "cpu"
         if not reference:
-            losses, right = train(Device(self.device.torch, "cpu"), self.seconds["loss"])
+            losses, right = train(Device(self.device.torch, "cpu", None), self.seconds["loss"])
             reference += losses
         repeated = 2 * (time.monotonic() - begun) < self.seconds["loss"]
         if repeated or not own:
@@ -152,7 +155,7 @@ class Run:
 
     def training(self, name: str, batch: int, mixed: str) -> None:
         """Times of training steps on resident batches, shared between the formats."""
-        share = 2 if name == "throughput" and self.device.mixed() else 1
+        share = 2 if name == "throughput" and bench_devices.mixed(self.device) else 1
         steps = Training(self.device, mixed).resident(batch)
         measured = measure(self.device, steps, self.left(name) / share)
         self.series(name, mixed or "fp32", dict(measured, items_per_step=batch, flops_per_step=training_flops(batch)))

@@ -4,7 +4,6 @@ import os
 import sys
 import time
 
-from torchdoctor.target.bench_devices import Device
 from torchdoctor.target.bench_net import Training, images
 from torchdoctor.target.bench_timing import median
 from torchdoctor.target.paths import SMALL, cgroups, read
@@ -13,6 +12,8 @@ MYPY = False
 if MYPY:
     from collections.abc import Callable, Iterator, Sequence
     from typing import Any
+
+    from torchdoctor.target.smoke_devices import Device
 
 PAIRS, MOST_STEPS = 5, 1000  # blocks with loaded and with resident batches, in turn
 PATIENCE = 60.0  # seconds for one batch: workers may have to import torch first
@@ -23,7 +24,7 @@ PREFETCH = 2  # batches a worker holds ready: torch's default
 MOST_WORKERS = 8
 
 
-def waiting(device: Device, batch: int, workers: int, pin: bool, seconds: float) -> "dict[str, Any]":
+def waiting(device: "Device", batch: int, workers: int, pin: bool, seconds: float) -> "dict[str, Any]":
     """How much longer a step takes when a DataLoader feeds it than when the batches lie there already.
 
     Times of both are taken in turn. Only what the device cannot hide behind its own work counts as waiting.
@@ -43,7 +44,7 @@ def waiting(device: Device, batch: int, workers: int, pin: bool, seconds: float)
     return {"waiting_share": share, "workers": workers, "pin": pin, "batch": batch, "steps": steps * len(fed)}
 
 
-def timed(device: Device, work: "Any") -> float:
+def timed(device: "Device", work: "Any") -> float:
     """Seconds that some work takes, the device's part of it included."""
     device.synchronize()
     start = time.perf_counter()
@@ -87,7 +88,7 @@ def importable_main() -> None:
         del main.__file__  # type: ignore[union-attr]
 
 
-def sweep(device: Device, seconds: float, stage: "Callable[[str], None]") -> "Iterator[dict[str, Any]]":
+def sweep(device: "Device", seconds: float, stage: "Callable[[str], None]") -> "Iterator[dict[str, Any]]":
     """Batches per second for some numbers of workers, with and without pinned memory where a device can use it.
 
     Yields what is known after each setting, so that a crash in one of them leaves the others.

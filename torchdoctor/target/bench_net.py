@@ -3,12 +3,12 @@
 import time
 from functools import lru_cache
 
-from torchdoctor.target.bench_devices import Device
-
 MYPY = False
 if MYPY:
     from collections.abc import Callable
     from typing import Any
+
+    from torchdoctor.target.smoke_devices import Device
 
 SEED = 20130
 SIDE, CLASSES, STROKE = 28, 10, 4  # a class is a pattern of strokes that wide
@@ -87,7 +87,7 @@ class Momentum:
 class Training:
     """A net, its optimizer and a step as a textbook has it, with automatic mixed precision where a format is given."""
 
-    def __init__(self, device: Device, mixed: str = "") -> None:
+    def __init__(self, device: "Device", mixed: str = "") -> None:
         torch = device.torch
         self.device = device
         self.dtype = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(mixed)
@@ -130,13 +130,13 @@ class Training:
         return steps
 
 
-def scaler_of(device: Device, enabled: bool) -> "Any":
+def scaler_of(device: "Device", enabled: bool) -> "Any":
     """The gradient scaler under its newer or its older name."""
     newer = getattr(device.torch.amp, "GradScaler", None)
     return newer(device.kind, enabled=enabled) if newer else device.torch.cuda.amp.GradScaler(enabled=enabled)
 
 
-def train(device: Device, seconds: float) -> "tuple[list[float], float]":
+def train(device: "Device", seconds: float) -> "tuple[list[float], float]":
     """The loss of each step of a short training, and the accuracy on images that it did not see."""
     torch = device.torch
     pixels, labels = images(torch, LOSS_BATCH * LOSS_STEPS)
@@ -153,7 +153,7 @@ def train(device: Device, seconds: float) -> "tuple[list[float], float]":
     return losses, accuracy(device, training.net)
 
 
-def accuracy(device: Device, net: "Any") -> float:
+def accuracy(device: "Device", net: "Any") -> float:
     """The share of unseen images whose class is found; leaves the net in the mode it was in."""
     torch, training_mode = device.torch, net.training
     pixels, labels = (part.to(device.name) for part in images(torch, TEST_IMAGES, part=1))

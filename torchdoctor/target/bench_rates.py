@@ -1,11 +1,13 @@
 """What a device can do beside training: matrix products, copies in its own memory, transfers from and to the host."""
 
-from torchdoctor.target.bench_devices import Device
+from torchdoctor.target.bench_devices import memory_of
 from torchdoctor.target.bench_timing import measure
 
 MYPY = False
 if MYPY:
     from typing import Any
+
+    from torchdoctor.target.smoke_devices import Device
 
 MIB = 1 << 20
 TRANSFERS = ("h2d-pinned", "h2d-pageable", "d2h-pinned")
@@ -15,7 +17,7 @@ SLOWEST = 0.25  # seconds that one product may take
 COPIED, CPU_COPIED, MOVED = 512 * MIB, 128 * MIB, 64 * MIB  # far more than caches hold
 
 
-def matmul(device: Device, dtype: str, seconds: float) -> "dict[str, Any]":
+def matmul(device: "Device", dtype: str, seconds: float) -> "dict[str, Any]":
     """Square matrix products in one number format; TF32 is fp32 with the short product allowed."""
     torch = device.torch
     before = torch.get_float32_matmul_precision()
@@ -35,7 +37,7 @@ def matmul(device: Device, dtype: str, seconds: float) -> "dict[str, Any]":
         torch.set_float32_matmul_precision(before)
 
 
-def fitting_side(device: Device, kind: "Any") -> int:
+def fitting_side(device: "Device", kind: "Any") -> int:
     """The largest side that memory has room for and that does not take too long."""
     import time
 
@@ -46,7 +48,7 @@ def fitting_side(device: Device, kind: "Any") -> int:
     start = time.perf_counter()
     one @ one
     device.synchronize()
-    took, free = time.perf_counter() - start, device.free()
+    took, free = time.perf_counter() - start, memory_of(device)[0]
     for side in SIDES:
         room = free is None or 16 * side * side < free
         if room and took * (side / float(least)) ** 3 < SLOWEST:
@@ -54,7 +56,7 @@ def fitting_side(device: Device, kind: "Any") -> int:
     return least
 
 
-def copy(device: Device, seconds: float) -> "dict[str, Any]":
+def copy(device: "Device", seconds: float) -> "dict[str, Any]":
     """Copies inside the device's memory; each byte is read and written."""
     size = CPU_COPIED if device.kind == "cpu" else halved_to_fit(device, COPIED)
     source = device.torch.ones(size, dtype=device.torch.uint8, device=device.name)
@@ -62,15 +64,15 @@ def copy(device: Device, seconds: float) -> "dict[str, Any]":
     return dict(moved(device, source, target, seconds), bytes_per_step=2 * size)
 
 
-def halved_to_fit(device: Device, size: int) -> int:
+def halved_to_fit(device: "Device", size: int) -> int:
     """The size, or a part of it that takes a quarter of the free memory at most."""
-    free = device.free()
+    free = memory_of(device)[0]
     while free is not None and size > MIB and 8 * size > free:
         size //= 2
     return size
 
 
-def moved(device: Device, source: "Any", target: "Any", seconds: float) -> "dict[str, Any]":
+def moved(device: "Device", source: "Any", target: "Any", seconds: float) -> "dict[str, Any]":
     """Times of copying one tensor into another; without waiting, which matters only from or to pinned memory."""
 
     def steps(count: int) -> None:
@@ -80,7 +82,7 @@ def moved(device: Device, source: "Any", target: "Any", seconds: float) -> "dict
     return measure(device, steps, seconds)
 
 
-def transfer(device: Device, name: str, seconds: float) -> "dict[str, Any]":
+def transfer(device: "Device", name: str, seconds: float) -> "dict[str, Any]":
     """Copies from the host (h2d) or back (d2h), from or into pinned or pageable memory."""
     torch = device.torch
     size = halved_to_fit(device, MOVED)

@@ -2,12 +2,14 @@
 
 import time
 
-from torchdoctor.target.bench_devices import Device, conditions
+from torchdoctor.target.bench_devices import conditions
 
 MYPY = False
 if MYPY:
     from collections.abc import Callable
     from typing import Any
+
+    from torchdoctor.target.smoke_devices import Device
 
     Steps = Callable[[int], object]  # does that many steps, without waiting for the device
 
@@ -25,7 +27,7 @@ LOOK = 0.2  # seconds between two looks at clock and power
 class Stopwatch:
     """Times blocks of steps on one device, and looks at its clock while they run."""
 
-    def __init__(self, device: Device, steps: "Steps") -> None:
+    def __init__(self, device: "Device", steps: "Steps") -> None:
         self.device = device
         self.steps = steps
         self.seen = []  # type: list[dict[str, float]]
@@ -61,7 +63,7 @@ class Stopwatch:
             self.seen.append(read)
 
 
-def measure(device: Device, steps: "Steps", seconds: float) -> "dict[str, Any]":
+def measure(device: "Device", steps: "Steps", seconds: float) -> "dict[str, Any]":
     """A series of times per step, and how it came about. The very first step loads libraries and is told apart.
 
     On a GPU that first step takes nothing from the time allowed; on a CPU it does. It is never a sample: when it used

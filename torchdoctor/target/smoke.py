@@ -1,12 +1,13 @@
 """The smoke tests: small real computations on each device of the examined interpreter, each compared with the truth."""
 
-import sys
+import os
 import warnings
 
 from torchdoctor.target import smoke_folder, smoke_import, smoke_init
 from torchdoctor.target.smoke_list import PROBES, wanted
 from torchdoctor.target.smoke_numerics import threads
 from torchdoctor.target.smoke_run import Job, run_probe
+from torchdoctor.target.speaker import flush_printed
 
 MYPY = False
 if MYPY:
@@ -18,11 +19,11 @@ if MYPY:
 
     Tell = Callable[[str, "dict[str, Any]"], None]
 
-UNUSABLE = "the device is unusable after an earlier error"
-
 
 def main(tell: "Tell", request: "dict[str, Any]") -> None:
     """Import torch, start the devices, run the probes of a level, then what else is asked of the same process."""
+    if request.get("blocking"):
+        os.environ.setdefault("CUDA_LAUNCH_BLOCKING", "1")
     with warnings.catch_warnings(record=True):
         warnings.simplefilter("always")
         folder = smoke_folder.Folder()
@@ -41,7 +42,10 @@ def everything(tell: "Tell", request: "dict[str, Any]", folder: "str | None") ->
         return
     flags = repro_flags(torch, request)
     devices, kept = smoke_init.start(tell, torch, facts, request.get("devices") or [])
+    tell("stage", dict(smoke_import.DESCRIBE))
     jobs = [Job(torch, device, devices, request.get("level") or "quick", folder) for device in kept]
+    for job in jobs:
+        job.force, job.busy = bool(request.get("force")), request.get("busy") or {}
     tell("plan", {"probes": planned(jobs, request.get("only") or [], kept)})
     with threads(torch, 1):
         for job in jobs:
@@ -54,7 +58,7 @@ def everything(tell: "Tell", request: "dict[str, Any]", folder: "str | None") ->
         from torchdoctor.target import bench
 
         tell("stage", {"id": "bench", "device": kept[0].name if kept else "cpu"})
-        bench.main(tell, request["bench"])
+        bench.main(tell, request["bench"], kept)
 
 
 def repro_flags(torch: "Any", request: "dict[str, Any]") -> "dict[str, Any] | None":
@@ -89,7 +93,7 @@ def run_device(tell: "Tell", job: "Job", only: "list[str]", kept: "list[Device]"
             event = unusable(probe, job.device)
         tell("probe", event)
         usable = usable and not event["values"].get("sticky")
-        sys.stdout.flush()
+        flush_printed()
 
 
 def runs_on(probe: "Probe", device: "Device", devices: "list[Device]") -> bool:
@@ -101,8 +105,9 @@ def runs_on(probe: "Probe", device: "Device", devices: "list[Device]") -> bool:
 
 
 def unusable(probe: "Probe", device: "Device") -> "dict[str, Any]":
-    """The event of a probe that was not run since the device's context is gone."""
+    """The event of a probe that was not run since the device's context is gone; another process may run it."""
     return {
         "id": probe.id, "device": device.name, "library": device.library(probe.area), "outcome": "skipped",
-        "seconds": 0.0, "error": None, "reason": UNUSABLE, "values": {}, "warnings": [],
+        "seconds": 0.0, "error": None, "reason": "the device is unusable after an earlier error", "unusable": True,
+        "values": {}, "warnings": [],
     }  # fmt: skip

@@ -20,6 +20,7 @@ LIBRARIES = {
         "fft": "libcufft",
         "linalg": "libcusolver",
         "sparse": "libcusparse",
+        "semi-structured": "libcusparseLt",
         "random": "libcurand",
         "runtime-compile": "libnvrtc",
         "all-reduce": "libnccl",
@@ -37,6 +38,7 @@ LIBRARIES = {
         "fft": "libhipfft",
         "linalg": "libhipsolver",
         "sparse": "libhipsparse",
+        "semi-structured": "libhipsparselt",
         "random": "libhiprand",
         "runtime-compile": "libhiprtc",
         "all-reduce": "librccl",
@@ -69,6 +71,8 @@ LACKS = {
     ("cpu", "triton"): "Triton kernels need a GPU",
     ("cpu", "peer"): "a CPU has no peers",
     ("cpu", "tf32"): "a CPU has no TF32",
+    ("cpu", "semi-structured"): "a CPU has no products of semi-structured matrices",
+    ("mps", "semi-structured"): "MPS has no products of semi-structured matrices",
     ("mps", "tf32"): "MPS has no TF32",
     ("mps", "float64"): "MPS has no float64",
     ("mps", "float8"): "MPS has no 8-bit floats",
@@ -78,6 +82,7 @@ LACKS = {
     ("mps", "triton"): "there is no Triton for MPS",
     ("mps", "peer"): "there is one GPU",
     ("mps", "all-reduce"): "torch has no collectives on MPS",
+    ("xpu", "semi-structured"): "torch has no products of semi-structured matrices on an XPU",
     ("xpu", "graph"): "CUDA graphs are of CUDA and ROCm",
     ("xpu", "peer"): "torch copies between XPUs through the host",
     ("xpu", "runtime-compile"): "torch compiles at run time on an XPU through Triton only",
@@ -117,6 +122,11 @@ class Device:
 
         return self.module.device(self.index) if self.module and self.index is not None else contextlib.nullcontext()
 
+    def use(self) -> None:
+        """Make it the current device of its kind, for good."""
+        if self.index is not None and self.module:
+            self.module.set_device(self.index)
+
     def synchronize(self) -> None:
         """Wait until everything queued is done, so that its errors are met here and its time is counted."""
         if self.kind == "mps":
@@ -155,27 +165,32 @@ class Device:
 
     def describe(self) -> "dict[str, Any]":
         """What is told of the device; a device that cannot even answer this is told with its error."""
-        answer = {"name": self.name, "model": None, "capability": None, "memory": None, "free": None, "error": None}  # type: dict[str, Any]
+        names = ("model", "capability", "arch", "units", "threads", "pci", "uuid", "memory", "free", "error")
+        told = dict(dict.fromkeys(names), device=self.name, backend=self.backend)  # type: dict[str, Any]
         try:
+            told["threads"] = self.torch.get_num_threads() if self.kind == "cpu" else None
             known = self.properties()
+            told["model"] = getattr(known, "name", None) or self.chip()
+            told["arch"], told["units"] = (
+                getattr(known, name, None) for name in ("gcnArchName", "multi_processor_count")
+            )
             if hasattr(known, "major") and hasattr(known, "minor"):
-                answer["capability"] = "%d.%d" % (known.major, known.minor)
-            answer["arch"] = getattr(known, "gcnArchName", None)
-            answer["units"] = getattr(known, "multi_processor_count", None)
-            answer["model"] = getattr(known, "name", None) or self.name
-            answer["processes_seen"] = self.processes_seen()
-            answer["free"], answer["memory"] = self.memory()
+                told["capability"] = "%d.%d" % (known.major, known.minor)
+            told["pci"], told["uuid"] = self.addresses()
+            told["free"], told["memory"] = self.memory()
         except Exception as error:
-            answer["error"] = str(error)[:500]
-        return answer
+            told["error"] = str(error)[:500]
+        return told
 
-    def processes_seen(self) -> "bool | None":
-        """Whether other processes compute on it; None where torch cannot tell. Asked before we are one ourselves."""
-        ask = getattr(self.module, "list_gpu_processes", None)
-        try:
-            text = ask(self.index) if ask and self.index is not None else ""
-        except Exception:
-            return None
-        if "no processes" in text:
-            return False
-        return True if " uses " in text else None
+    def chip(self) -> "str | None":
+        """The name of a Mac's chip, where torch is new enough to tell; no other device lacks properties."""
+        ask = getattr(self.torch.backends.mps, "get_name", None) if self.kind == "mps" else None
+        return ask() if ask else None
+
+    def addresses(self) -> "tuple[str | None, str | None]":
+        """The PCI address as the system writes it and the UUID, where torch is new enough to tell."""
+        known = self.properties()
+        names = ("pci_domain_id", "pci_bus_id", "pci_device_id")
+        numbers = [getattr(known, name) for name in names if hasattr(known, name)]
+        pci = "%04x:%02x:%02x.0" % tuple(numbers) if len(numbers) == len(names) else None
+        return pci, str(getattr(known, "uuid", "") or "") or None

@@ -5,6 +5,8 @@ import shutil
 import tempfile
 
 CACHES = {"TORCHINDUCTOR_CACHE_DIR": "inductor", "TRITON_CACHE_DIR": "triton"}
+MIB = 1 << 20
+TRIED = 4  # MiB that must fit: checkpoints and kernels need no more
 
 
 class Folder:
@@ -31,9 +33,24 @@ class Folder:
 def make() -> "str | None":
     """A new folder where temporary files belong, never in the current folder; None where nothing can be written."""
     for place in (os.environ.get("TMPDIR"), os.environ.get("TEMP"), "/tmp", "/var/tmp", "/dev/shm"):
-        try:
-            if place:
-                return tempfile.mkdtemp(prefix="torchdoctor-", dir=place)
-        except OSError:
-            continue
+        path = attempted(place) if place else None
+        if path:
+            return path
     return None
+
+
+def attempted(place: str) -> "str | None":
+    """A new folder in this place; None where none can be made, or where some MiB do not fit."""
+    path = None
+    try:
+        path = tempfile.mkdtemp(prefix="torchdoctor-", dir=place)
+        trial = os.path.join(path, "trial")
+        with open(trial, "wb") as file:
+            for _ in range(TRIED):
+                file.write(bytes(MIB))
+        os.remove(trial)
+        return path
+    except OSError:
+        if path:
+            shutil.rmtree(path, ignore_errors=True)
+        return None

@@ -15,6 +15,10 @@ if MYPY:
     Tell = Callable[[str, "dict[str, Any]"], None]
 
 
+# What torch tells of itself may crash as well as its import: a stage without a test.
+DESCRIBE = {"id": "describe", "device": "cpu", "library": "libtorch"}
+
+
 def import_torch(tell: "Tell") -> "tuple[Any, dict[str, Any]]":
     """The module and what it says of itself; None when it cannot be imported (the event of the probe says why)."""
     tell("stage", {"id": "import", "device": "cpu"})
@@ -26,6 +30,7 @@ def import_torch(tell: "Tell") -> "tuple[Any, dict[str, Any]]":
     tell("probe", event(seconds, error))
     if error is not None:
         return None, {}
+    tell("stage", dict(DESCRIBE))
     facts = dict(describe(torch), seconds=seconds, available=None, warnings=said(caught))
     tell("imported", facts)
     return torch, facts
@@ -35,7 +40,7 @@ def attempt() -> "tuple[Any, dict[str, Any] | None]":
     """The module and None, or None and what is wrong with it."""
     try:
         import torch  # type: ignore[import-not-found, unused-ignore]
-    except (Exception, SystemExit) as error:
+    except BaseException as error:  # also an interruption that nobody asked for: nothing here is cut short by one
         return None, {"text": error_text(error), "values": blame(error)}
     if not hasattr(torch, "Tensor") or not hasattr(torch, "__version__"):
         places = list(getattr(torch, "__path__", [])) or [getattr(torch, "__file__", None)]

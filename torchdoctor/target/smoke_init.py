@@ -6,7 +6,7 @@ import time
 import warnings
 
 from torchdoctor.target.smoke_devices import Device
-from torchdoctor.target.smoke_import import attempted
+from torchdoctor.target.smoke_import import DESCRIBE, attempted
 from torchdoctor.target.smoke_run import error_text, said
 
 MYPY = False
@@ -28,7 +28,7 @@ def start(
     The event "imported" is told once more, since only now is it known whether a device is available.
     """
     kind = facts["backend"]
-    tell("stage", {"id": "init", "device": kind})
+    tell("stage", {"id": "init", "device": kind, "library": DRIVERS[kind]})
     started = time.perf_counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -39,6 +39,7 @@ def start(
     tell("imported", dict(facts, available=available, warnings=facts["warnings"] + answer["warnings"]))
     tell("init", answer)
     tell("probe", event(kind, answer, time.perf_counter() - started))
+    tell("stage", dict(DESCRIBE, device=kind, library=DRIVERS[kind]))
     everything = [Device(torch, "cpu", None)] + found
     kept = [device for device in everything if not names or device.name in names]
     for name in sorted(set(names) - {device.name for device in everything}):

@@ -3,14 +3,18 @@
 import math
 
 from torchdoctor.target.smoke_numerics import UNITS, compare, exact, flags, matmul_bound
+from torchdoctor.target.smoke_run import Skip
 
 MYPY = False
 if MYPY:
+    from collections.abc import Callable
     from typing import Any
 
     from torchdoctor.target.smoke_run import Job
 
 SIZE = 96
+SIDE = 128  # the libraries want multiples of 64
+SPARSE_CORES = 8  # major compute capability that brings them
 UNIT = UNITS["float32"]
 
 
@@ -74,3 +78,31 @@ def sparse(job: "Job") -> "dict[str, Any]":
             got = torch.sparse.mm(form.to(job.device.name), b.to(job.device.name))
             values = compare("a sparse product", got, want, bound)
     return dict(values, nonzero=int((a != 0).sum()))
+
+
+def sparse_semi_structured(job: "Job") -> "dict[str, Any]":
+    """A matrix of which two of every four numbers are zero, times a dense one."""
+    job.device.need("semi-structured")
+    torch, device = job.torch, job.device
+    form = getattr(torch.sparse, "to_sparse_semi_structured", None)
+    if form is None:
+        raise Skip("this torch has no semi-structured matrices")
+    if device.backend == "cuda" and device.module.get_device_capability(device.index)[0] < SPARSE_CORES:
+        raise Skip("this GPU has no sparse tensor cores")
+    a = job.random(SIDE, SIDE, seed=9).half() * torch.tensor([0, 0, 1, 1]).repeat(SIDE // 4)
+    b = job.random(SIDE, SIDE // 2, seed=10).half()
+    want = a.double() @ b.double()
+    with flags(torch):
+        got = unless_unsupported(lambda: torch.mm(form(a.to(device.name)), b.to(device.name)))
+    bound = matmul_bound(float(want.abs().max()), SIDE, "float16")
+    return compare("a semi-structured product", got, want, bound)
+
+
+def unless_unsupported(action: "Callable[[], Any]") -> "Any":
+    """What it gives; the libraries know some generations of GPUs only, which they say in several ways."""
+    try:
+        return action()
+    except RuntimeError as error:
+        if "upported" in str(error) or "CUSPARSE_STATUS_ARCH_MISMATCH" in str(error):
+            raise Skip(str(error).partition("\n")[0])
+        raise

@@ -3,6 +3,7 @@
 import os
 from datetime import timedelta
 
+from torchdoctor.target.bench_devices import memory_of
 from torchdoctor.target.smoke_numerics import same
 from torchdoctor.target.smoke_run import Skip, Wrong, error_text
 
@@ -10,10 +11,13 @@ MYPY = False
 if MYPY:
     from typing import Any
 
+    from torchdoctor.target.smoke_devices import Device
     from torchdoctor.target.smoke_run import Job
 
 LOOPBACK = "127.0.0.1"
 WAIT = timedelta(seconds=20)
+OVER_2_GIB = (2 << 30) + (1 << 20)  # bytes, more than a signed 32-bit number counts
+MOST = 8  # members whose powers of two add up in a byte
 
 
 def peer(job: "Job") -> "dict[str, Any]":
@@ -91,14 +95,14 @@ def all_reduce_nccl(job: "Job") -> "dict[str, Any]":
     before = os.environ.get("NCCL_SOCKET_IFNAME")
     os.environ.setdefault("NCCL_SOCKET_IFNAME", "lo")
     try:
-        group_of_one(job, dist, name)
-        return {"members": sum_over_all(job) if name == "nccl" else 1}
+        values = group_of_one(job, dist, name)
+        return dict(values, members=sum_over_all(job) if name == "nccl" else 1)
     finally:
         if before is None:
             os.environ.pop("NCCL_SOCKET_IFNAME", None)
 
 
-def group_of_one(job: "Job", dist: "Any", name: str) -> None:
+def group_of_one(job: "Job", dist: "Any", name: str) -> "dict[str, Any]":
     """What a training script does first, with a store in memory in the place of a network address."""
     dist.init_process_group(name, store=dist.HashStore(), rank=0, world_size=1, timeout=WAIT)
     try:
@@ -107,6 +111,13 @@ def group_of_one(job: "Job", dist: "Any", name: str) -> None:
         dist.all_reduce(there)
         job.device.synchronize()
         same("the sum over a group of one", there, numbers)
+        if not has_room(job, job.device):
+            return {}
+        large = job.torch.full((OVER_2_GIB,), 7, dtype=job.torch.uint8, device=job.device.name)
+        dist.all_reduce(large)
+        job.device.synchronize()
+        all_are("the sum over a group of one above 2 GiB", large, 7)
+        return {"bytes": OVER_2_GIB}
     finally:
         dist.destroy_process_group()
 
@@ -122,4 +133,29 @@ def sum_over_all(job: "Job") -> int:
     for device, tensor in zip(members, tensors):
         device.synchronize()
         same("the sum over all GPUs on " + device.name, tensor, torch.full((1024 * 1024,), 2.0 ** len(members) - 1))
+    some = members[:MOST]
+    if all(has_room(job, device) for device in some):
+        sum_above_2_gib(job, some)
     return len(members)
+
+
+def sum_above_2_gib(job: "Job", members: "list[Device]") -> None:
+    """The sum over one large tensor of bytes on each GPU."""
+    byte = job.torch.uint8
+    large = [job.torch.full((OVER_2_GIB,), 2**rank, dtype=byte, device=one.name) for rank, one in enumerate(members)]
+    job.torch.cuda.nccl.all_reduce(large)
+    for device, tensor in zip(members, large):
+        device.synchronize()
+        all_are("the sum over all GPUs above 2 GiB on " + device.name, tensor, 2 ** len(members) - 1)
+
+
+def has_room(job: "Job", device: "Device") -> bool:
+    """Whether a sum above 2 GiB is tried: at the long level, where it takes a quarter of the free memory at most."""
+    return job.long and (memory_of(device)[0] or 0) >= 4 * OVER_2_GIB
+
+
+def all_are(what: str, tensor: "Any", want: int) -> None:
+    """Raises Wrong unless every number is the one; the tensor stays where it is."""
+    least, most = int(tensor.min()), int(tensor.max())
+    if (least, most) != (want, want):
+        raise Wrong("%s is %d to %d, not %d" % (what, least, most, want))

@@ -19,6 +19,7 @@ MYPY = False
 if MYPY:
     from typing import Any
 
+    from torchdoctor.target.smoke_devices import Device
     from torchdoctor.target.smoke_run import Job
 
 # Matrix units add up in float32 at least; older versions of torch add up half precision in itself on a CPU.
@@ -145,6 +146,7 @@ def quantised_bound(a: "Any", b: "Any", by_row: "Any", by_column: "Any") -> floa
 
 def repeat(job: "Job") -> "dict[str, Any]":
     """The same chain of products many times: a healthy device gives the same bits each time."""
+    job.need_idle()
     repeats, count = (20, 256) if job.device.kind == "cpu" else (300, 2048)
     a, b = (matrix.to(job.device.name) for matrix in inputs(job, "float32", count))
     with flags(job.torch):
@@ -164,3 +166,28 @@ def chain(a: "Any", b: "Any") -> "Any":
     for _ in range(4):
         x = (x @ b) / b.shape[0] ** 0.5
     return x
+
+
+def equal_gpus(job: "Job") -> "dict[str, Any]":
+    """The same chain of products on all devices of one model: the same bits, or one of them computes wrongly."""
+    models = {}  # type: dict[tuple[Any, ...], list[Device]]
+    for device in job.devices:
+        known = device.properties()
+        model = (device.kind, getattr(known, "name", None), getattr(known, "multi_processor_count", None))
+        models.setdefault(model, []).append(device)
+    groups = [group for group in models.values() if len(group) > 1]
+    if not groups:
+        raise Skip("no two devices of this host are of one model")
+    with flags(job.torch):
+        results = [[(device.name, chained(job, device)) for device in group] for group in groups]
+    for (first, want), *others in results:
+        for name, got in others:
+            same("a chain of products on %s and on %s" % (first, name), got, want)
+    return {"checksums": {name: "%.17g" % float(got.double().sum()) for group in results for name, got in group}}
+
+
+def chained(job: "Job", device: "Device") -> "Any":
+    """The result of the chain on a device, brought to the CPU."""
+    a, b = inputs(job, "float32", 256 if device.kind == "cpu" else 2048)
+    with device.current():
+        return chain(a.to(device.name), b.to(device.name)).cpu()

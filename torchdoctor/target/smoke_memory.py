@@ -56,6 +56,7 @@ def rate(job: "Job", to: "Any", source: "Any") -> float:
 
 def memory(job: "Job") -> "dict[str, Any]":
     """Most of the free memory is filled with a pattern and its inverse, each read back."""
+    job.need_idle()
     free = job.device.memory()[0]
     limit = int(free * SHARE) if free else CHUNK
     if limit < CHUNK:

@@ -77,6 +77,28 @@ def lstm_once(job: "Job", place: str, dtype: "Any") -> "tuple[Any, Any]":
     return y, x.grad
 
 
+def ctc(job: "Job") -> "dict[str, Any]":
+    """The loss of sequences whose symbols have no known places, and its gradient, as cuDNN takes it and as torch does."""
+    torch, values = job.torch, {}  # type: Any, dict[str, Any]
+    want = ctc_once(job, "cpu", torch.float64, torch.int64)
+    for whole in (torch.int32, torch.int64):  # cuDNN takes 32-bit symbols alone
+        got = ctc_once(job, job.device.name, torch.float32, whole)
+        values = compare("a CTC loss", got[0], want[0], 1e-4 * float(want[0]))
+        compare("the gradient of a CTC loss", got[1], want[1], 1e-3 * float(want[1].abs().max()))
+    return values
+
+
+def ctc_once(job: "Job", place: str, dtype: "Any", whole: "Any") -> "tuple[Any, Any]":
+    """Loss and gradient; the symbols lie on the CPU."""
+    torch, (steps, batch, symbols, length) = job.torch, (30, 4, 12, 8)
+    draw = torch.Generator().manual_seed(22)
+    wanted = torch.randint(1, symbols, (batch * length,), generator=draw).to(whole)
+    x = job.random(steps, batch, symbols, seed=21).to(place).to(dtype).requires_grad_()
+    loss = torch.nn.functional.ctc_loss(x.log_softmax(2), wanted, (steps,) * batch, (length,) * batch)
+    loss.backward()
+    return loss.detach(), x.grad
+
+
 def autograd(job: "Job") -> "dict[str, Any]":
     """First and second derivatives of a small graph against their closed forms."""
     torch = job.torch

@@ -4,6 +4,8 @@ import math
 import time
 import warnings
 
+from torchdoctor.target.bench_devices import used_by_others
+
 MYPY = False
 if MYPY:
     from collections.abc import Iterable
@@ -62,6 +64,7 @@ class Job:
     ) -> None:
         self.torch, self.device, self.devices = torch, device, devices
         self.level, self.folder = level, folder
+        self.force, self.busy = False, {}  # type: tuple[bool, dict[str, str]]
         self.threads = int(torch.get_num_threads())
 
     @property
@@ -73,6 +76,12 @@ class Job:
         """Normal numbers, always the same for a seed, made on the CPU in float32."""
         generator = self.torch.Generator().manual_seed(how.get("seed", 0))
         return self.torch.randn(*shape, generator=generator)
+
+    def need_idle(self) -> None:
+        """Skip a heavy test on a device that another process uses, unless it was asked for."""
+        reason = "" if self.force else used_by_others(self.device, self.busy)
+        if reason:
+            raise Skip("%s; --force runs it all the same" % reason)
 
     def need_folder(self) -> str:
         """The folder for files, or the reason to skip."""
@@ -92,7 +101,7 @@ def run_probe(probe: "Probe", job: Job) -> "dict[str, Any]":
             with job.device.current():
                 event["values"] = probe.load()(job)
                 job.device.synchronize()
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
             event.update(verdict(error, job.device.kind, said(caught)))
     event["seconds"] = time.perf_counter() - started
     event["values"] = finite(event["values"])
@@ -115,7 +124,11 @@ def verdict(error: BaseException, kind: str, heard: "list[str]") -> "dict[str, A
 
 def error_text(error: BaseException) -> str:
     """The type and the words of an error, bounded; the end of a long one is kept since it names the cause."""
-    text = "%s: %s" % (type(error).__name__, error)
+    try:
+        words = str(error)
+        text = "%s: %s" % (type(error).__name__, words) if words else type(error).__name__
+    except BaseException as fault:
+        text = "%s, which cannot be printed: %s" % (type(error).__name__, type(fault).__name__)
     return text if len(text) <= TEXT else text[: TEXT // 2 - len(_CUT)] + _CUT + text[-TEXT // 2 :]
 
 

@@ -68,12 +68,18 @@ def _summary(facts: Facts, signal: str, *, timed_out: bool) -> Text:
         return Text("the import of torch is ended by {signal}", signal=signal)
     if library:
         return Text("the import of torch fails at {library}", library=library)
+    if value_or(facts.trial.stage, ""):
+        how = value_or(facts.trial.error, "").partition(": ")[0]
+        return Text("the import of torch does not come back: {how}", how=how)
     return Text("the import of torch fails")
 
 
 def _why(facts: Facts, signal: str, *, timed_out: bool) -> Text:
     if timed_out:
-        return Text("The import was given its deadline and ended by us; the stack it printed names the place.")
+        return Text(
+            "The import was given its deadline and ended by us; the stack it printed names the place, "
+            "and the library is the last one that was loaded before it."
+        )
     if signal == "SIGKILL":
         return Text("The system killed the process, usually because its memory (or that of its cgroup) ran out.")
     if signal:
@@ -84,6 +90,11 @@ def _why(facts: Facts, signal: str, *, timed_out: bool) -> Text:
         return Text(
             "The library is missing, of another version, or needs one that is; torch's other files are in order."
         )
+    if value_or(facts.trial.stage, ""):
+        return Text(
+            "No exception was raised: something that the import runs ended the process or cut it off from us, "
+            "as os._exit does, or a library that gives up."
+        )
     return Text("The exception is raised by torch's own files or by a package that they import.")
 
 
@@ -93,6 +104,8 @@ def _evidence(facts: Facts) -> Iterator[Evidence]:
     for path, fact in (("signal", trial.signal), ("error", trial.error), ("library", trial.library)):
         if is_known(fact) and fact:
             yield seen(facts, f"trial.{path}", str(fact)[-300:])
+    if not is_known(trial.library):
+        yield seen(facts, "trial.library", "unknown")
 
 
 def _remedies(signal: str, *, timed_out: bool) -> Iterator[Remedy]:

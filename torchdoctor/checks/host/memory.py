@@ -4,22 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from torchdoctor.checks.answers import MORE_MEMORY, OUT_OF_MEMORY
 from torchdoctor.checks.registry import check, seen
 from torchdoctor.facts import Facts, need, value_or
-from torchdoctor.findings import Evidence, Finding, Remedy, Text
+from torchdoctor.findings import Confidence, Evidence, Finding, Remedy, Text
 from torchdoctor.tables import Tables
 
 _PAGING_FILE = "WinError 1455"
+_ID = "host-memory-exhausted"
 
 
-@check("host-memory-exhausted", severity="error")
-def host_memory_exhausted(facts: Facts, _tables: Tables) -> Iterator[Finding]:
+@check(_ID, severity="error")
+def host_memory_exhausted(facts: Facts, tables: Tables) -> Iterator[Finding]:
     """The system's memory ran out: the kernel killed the process, or the paging file is too small."""
     if _PAGING_FILE in value_or(facts.trial.error, ""):
         yield _finding(
             Text("the paging file is too small to import torch"),
             (seen(facts, "trial.error", value_or(facts.trial.error, "")[-300:]),),
             Remedy(Text("Let Windows manage the size of the paging file, or enlarge it")),
+        )
+    elif tables.smoke_findings.of("import", "", value_or(facts.trial.error, "")) == _ID:
+        yield _finding(
+            Text("the memory of this host was refused while torch was imported"),
+            (
+                seen(facts, "trial.error", value_or(facts.trial.error, "")[-300:]),
+                seen(facts, "memory.available", value_or(facts.memory.available, "unknown")),
+            ),
+            MORE_MEMORY,
+            confidence="likely",
         )
     elif need(facts.trial.oom_killed):
         yield _finding(
@@ -29,20 +41,19 @@ def host_memory_exhausted(facts: Facts, _tables: Tables) -> Iterator[Finding]:
                 seen(facts, "trial.stage", _stage(facts)),
                 seen(facts, "memory.available", value_or(facts.memory.available, "unknown")),
             ),
-            Remedy(Text("Give the container, job or virtual machine more memory, or end what else uses it")),
+            MORE_MEMORY,
         )
 
 
-def _finding(summary: Text, evidence: tuple[Evidence, ...], more: Remedy) -> Finding:
+def _finding(
+    summary: Text, evidence: tuple[Evidence, ...], more: Remedy, *, confidence: Confidence = "certain"
+) -> Finding:
     return Finding(
         summary=summary,
-        why=Text(
-            "torch and its libraries take some gigabytes of the system's memory before the first computation. "
-            "This is neither the GPU's memory nor a fault of torch, which has no say in it."
-        ),
+        why=OUT_OF_MEMORY,
         evidence=evidence,
         remedies=(more,),
-        confidence="certain",
+        confidence=confidence,
     )
 
 

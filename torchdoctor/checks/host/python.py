@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from torchdoctor.checks.installed import official_rows
 from torchdoctor.checks.registry import check, seen
-from torchdoctor.facts import Facts, known, need, value_or
+from torchdoctor.facts import Facts, NotKnownError, is_known, known, need, value_or
 from torchdoctor.findings import Evidence, Finding, Remedy, Row, Text
 from torchdoctor.tables import Tables
 from torchdoctor.tables.torch_builds import TorchBuild
@@ -27,12 +27,14 @@ def python_wrong_arch(facts: Facts, _tables: Tables) -> Iterator[Finding]:
     known(facts.python.bits)
 
 
-@check("python-unsupported", severity="error", after=("python-wrong-arch", "os-unsupported"))
+@check("python-unsupported", decides=True, severity="error", after=("python-wrong-arch", "os-unsupported"))
 def python_unsupported(facts: Facts, tables: Tables) -> Iterator[Finding]:
     """No torch wheel exists for this Python version or ABI on this system."""
     tag = need(facts.python.tag)
     if known(facts.torch.installed):
         yield from _wrong_abi(facts, tag, tables)
+        if is_known(facts.torch.offered):  # another version was asked for beside the installed one
+            raise NotKnownError("list of Pythons for the wanted torch")
         return
     rows = tables.torch_builds.for_host(need(facts.os.name), wheel_machine(facts))
     if value_or(facts.python.implementation, "cpython") != "cpython":

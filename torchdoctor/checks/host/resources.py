@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from torchdoctor.checks.answers import failed_probes, finding_of
+from torchdoctor.checks.answers import failed_probes, finding_of, named
 from torchdoctor.checks.registry import check, seen
 from torchdoctor.facts import Facts, Probe, Unknown, need, value_or
 from torchdoctor.findings import Evidence, Finding, Remedy, Text
@@ -12,6 +12,7 @@ from torchdoctor.tables import Tables
 
 MEBIBYTE = 2**20
 CONTAINER_DEFAULT = 64 * MEBIBYTE  # what container engines give unless asked for more
+AMPLE = 8 * 2**30  # what the commands ask for: where it was there already, something else fills it
 
 _SHM = "shm-too-small"
 _ENLARGE: dict[str, tuple[Text, str]] = {
@@ -29,6 +30,9 @@ _ENLARGE: dict[str, tuple[Text, str]] = {
     ),
 }
 _REMOUNT = (Text("Enlarge the file system"), "sudo mount -o remount,size=8g /dev/shm")
+_FILLED = Remedy(
+    Text("See what fills it: files of programs that have ended stay"), ("df -h /dev/shm", "ls -lS /dev/shm")
+)
 
 
 @check(_SHM, severity="warning")
@@ -37,8 +41,8 @@ def shm_too_small(facts: Facts, tables: Tables) -> Iterator[Finding]:
     failed = [probe for probe in failed_probes(facts) if finding_of(probe, tables) == _SHM]
     if not failed and need(facts.memory.shm) > CONTAINER_DEFAULT:
         return
+    is_ample = (value_or(facts.memory.shm, 0) or 0) >= AMPLE
     kind = value_or(facts.place.container, "docker") if facts.place.container is not None else ""
-    text, command = _ENLARGE.get(kind, _ENLARGE["docker"] if kind else _REMOUNT)
     yield Finding(
         summary=_summary(facts, failed),
         why=Text(
@@ -51,11 +55,18 @@ def shm_too_small(facts: Facts, tables: Tables) -> Iterator[Finding]:
             *((seen(facts, "place.container", kind),) if facts.place.container == kind else ()),
         ),
         remedies=(
-            Remedy(text, (command,), risk="safe" if kind else "changes-system"),
+            _FILLED if is_ample else _enlarge(kind),
             Remedy(Text("Or load data in the main process: num_workers=0")),
         ),
         severity="error" if failed else None,
+        confidence="possible" if is_ample else "certain",
     )
+
+
+def _enlarge(kind: str) -> Remedy:
+    """How it becomes larger here; in no container by remounting it."""
+    text, command = _ENLARGE.get(kind, _ENLARGE["docker"] if kind else _REMOUNT)
+    return Remedy(text, (command,), risk="safe" if kind else "changes-system")
 
 
 def _summary(facts: Facts, failed: list[Probe]) -> Text:
@@ -63,10 +74,10 @@ def _summary(facts: Facts, failed: list[Probe]) -> Text:
     if not failed:
         return Text("shared memory (/dev/shm) holds only {size} MiB", size=(size or 0) // MEBIBYTE)
     if size is None:
-        return Text("the smoke test {probe} ran out of shared memory (/dev/shm)", probe=failed[0].id)
+        return Text("{what} ran out of shared memory (/dev/shm)", what=named(failed[0]))
     return Text(
-        "the smoke test {probe} ran out of shared memory (/dev/shm), which holds {size} MiB",
-        probe=failed[0].id,
+        "{what} ran out of shared memory (/dev/shm), which holds {size} MiB",
+        what=named(failed[0]),
         size=size // MEBIBYTE,
     )
 

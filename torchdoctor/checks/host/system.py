@@ -37,7 +37,7 @@ def os_unsupported(facts: Facts, tables: Tables) -> Iterator[Finding]:
         yield from _old_macos(facts, rows)
 
 
-@check("glibc-too-old", severity="error")
+@check("glibc-too-old", decides=True, severity="error")
 def glibc_too_old(facts: Facts, tables: Tables) -> Iterator[Finding]:
     """The C library is older than torch wheels need, or is not glibc."""
     os_name = need(facts.os.name)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchdoctor.checks.answers import UNEXPLAINED, answered, failed_probes, finding_of
+from torchdoctor.checks.answers import UNEXPLAINED, proved
 from torchdoctor.checks.registry import check
-from torchdoctor.facts import Facts, need
+from torchdoctor.facts import Facts
 from torchdoctor.findings import Finding
 from torchdoctor.tables import Tables
 
@@ -16,41 +16,34 @@ _DEVICE = ("torch-arch-missing", "gpu-lost", "kernel-fault")
 @check("kernel-fault", severity="error", after=("gpu-lost", "torch-arch-missing"))
 def kernel_fault(facts: Facts, tables: Tables) -> Iterator[Finding]:
     """A kernel read or wrote where it must not, or asked for more than the GPU has."""
-    need(facts.trial.probes)
-    yield from answered(facts, tables, "kernel-fault")
+    return proved(facts, tables, "kernel-fault")
 
 
-@check("cublas-failure", severity="error", after=_DEVICE)
+@check("cublas-failure", severity="error", after=(*_DEVICE, "gpu-memory-held", "out-of-memory"))
 def cublas_failure(facts: Facts, tables: Tables) -> Iterator[Finding]:
     """Matrix products fail or are wrong on the device (cuBLAS)."""
-    need(facts.trial.probes)
-    yield from answered(facts, tables, "cublas-failure")
+    return proved(facts, tables, "cublas-failure")
 
 
 @check("cudnn-failure", severity="error", after=_DEVICE)
 def cudnn_failure(facts: Facts, tables: Tables) -> Iterator[Finding]:
     """Convolutions or recurrent nets fail or are wrong on the device (cuDNN, MIOpen)."""
-    need(facts.trial.probes)
-    yield from answered(facts, tables, "cudnn-failure")
+    return proved(facts, tables, "cudnn-failure")
 
 
 @check("cusolver-failure", severity="error", after=_DEVICE)
 def cusolver_failure(facts: Facts, tables: Tables) -> Iterator[Finding]:
     """Linear algebra (solve, SVD, Cholesky) fails or is wrong on the device (cuSOLVER)."""
-    need(facts.trial.probes)
-    yield from answered(facts, tables, "cusolver-failure")
+    return proved(facts, tables, "cusolver-failure")
 
 
 @check("nccl-failure", severity="error", after=_DEVICE)
 def nccl_failure(facts: Facts, tables: Tables) -> Iterator[Finding]:
     """A collective over the GPUs of this host fails or is wrong (NCCL, RCCL)."""
-    need(facts.trial.probes)
-    yield from answered(facts, tables, "nccl-failure")
+    return proved(facts, tables, "nccl-failure")
 
 
-@check("smoke-test-failed", severity="error", after=_DEVICE)
+@check(UNEXPLAINED, severity="error", after=_DEVICE)
 def smoke_test_failed(facts: Facts, tables: Tables) -> Iterator[Finding]:
     """A small computation failed or was wrong, and no finer finding explains it."""
-    need(facts.trial.probes)
-    if any(finding_of(probe, tables) == UNEXPLAINED for probe in failed_probes(facts)):
-        yield from answered(facts, tables, UNEXPLAINED)
+    return proved(facts, tables, UNEXPLAINED)
