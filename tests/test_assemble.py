@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from torchdoctor.facts import Facts, Gpu, Message, Package, Packages, Request, Unknown, Variables
+from torchdoctor.facts import ErrorText, Facts, Gpu, Package, Packages, Quoted, Request, Unknown, Variables
 from torchdoctor.readers.assemble import PATHS, assemble
 from torchdoctor.readers.gpu_views import merge_views
 from torchdoctor.readers.statement import Said
@@ -54,7 +54,7 @@ def test_a_statement_about_no_fact_is_our_mistake(path: str) -> None:
 
 
 def test_every_fact_can_be_said() -> None:
-    groups = {field.name for field in fields(Facts)} - {"gpus", "packages", "env", "messages", "request", "sources"}
+    groups = {field.name for field in fields(Facts)} - {"gpus", "packages", "env", "quoted", "request", "sources"}
     assert {path.split(".")[0] for path in PATHS} == groups
     for path in PATHS:
         assert assemble([Said(path, None, "here")]).source(path) == "here"
@@ -64,17 +64,17 @@ def test_the_request_is_handed_on() -> None:
     assert assemble([], Request(require_gpu=True)).request.require_gpu
 
 
-def test_messages_and_kernel_lines_are_joined() -> None:
-    one, two = Message("a", "x line 1"), Message("b", "y line 1")
+def test_quoted_errors_and_kernel_lines_are_joined() -> None:
+    one, two = ErrorText("a", "A", "x line 1"), ErrorText("b", "B", "y line 1")
     facts = assemble(
         [
-            Said("messages", (one,), "x"),
-            Said("messages", (two,), "y"),
+            Said("quoted", Quoted((one,), "A"), "x"),
+            Said("quoted", Quoted((two, one), "B"), "y"),
             Said("driver.kernel_log", ("NVRM: 1",), "x"),
             Said("driver.kernel_log", ("NVRM: 2",), "y"),
         ]
     )
-    assert facts.messages == (one, two)
+    assert facts.quoted == Quoted((one, two), "B")
     assert facts.driver.kernel_log == ("NVRM: 1", "NVRM: 2")
 
 

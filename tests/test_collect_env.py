@@ -249,5 +249,4 @@ def test_lines_that_are_no_part_of_the_report_stay_messages(tables: Tables) -> N
     facts = facts_from(
         "RuntimeError: boom\n" + REPORT.format(**USUAL) + "Process finished with exit code 0\n", tables=tables
     )
-    assert [message.text for message in facts.messages] == ["RuntimeError: boom", "Process finished with exit code 0"]
-    assert facts.messages[0].source == "file1 line 1"
+    assert facts.quoted.last_error == "RuntimeError: boom"

@@ -235,7 +235,6 @@ def test_csv_is_read_by_its_columns(text: str, expected: dict[str, str], tables:
 def test_failures_are_recognised_in_a_log(text: str, outcome: str, tables: Tables) -> None:
     facts = facts_from(f"$ nvidia-smi\n{text}\n$ ls\n", tables=tables)
     assert seen(facts, {"driver.smi": outcome}) == {"driver.smi": outcome}
-    assert text in [message.text for message in facts.messages], "readers of logs must see it too"
 
 
 def test_a_failure_in_a_container_counts_before_the_good_answer_of_its_host(tables: Tables) -> None:

@@ -98,6 +98,7 @@ def test_names_are_compared_as_the_packaging_rules_say() -> None:
         ("torch==2.5.0a0+872d972e41.nv24.08", {"torch.build": "?", "torch.origin": "nvidia"}),
         ("torch 2.0.1\nvllm 0.1.5", {"torch.full": "2.0.1"}),
         ("pytorch 1.13.0 py3.8_cuda11.7_cudnn8.5.0_0 pytorch", {"torch.build": "cu117", "torch.owner": "conda"}),
+        ("pytorch 1.9.0 py3.8_cpu_0 [cpuonly] pytorch", {"torch.build": "cpu", "torch.owner": "conda"}),
         ("pytorch 2.4.0 cpu_mkl_py311h1 conda-forge", {"torch.build": "cpu", "torch.owner": "conda"}),
         ("pytorch 2.6.0 cuda126_mkl_py312_h4e4d2d0_300 conda-forge", {"torch.build": "cu126"}),
         ("torch==2.9.1\nOS: Windows 11", {"torch.build": "cpu", "torch.origin": "pypi"}),

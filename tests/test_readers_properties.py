@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import time
 from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
 
 import pytest
 from conftest import DATA
@@ -11,8 +14,10 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from reading import facts_from, stored
 
+from torchdoctor import readers
 from torchdoctor.facts import Facts, Unknown
 from torchdoctor.readers.assemble import PATHS
+from torchdoctor.readers.lazy import lazily
 from torchdoctor.readers.pasted import read_pasted
 from torchdoctor.readers.texts import clean
 from torchdoctor.recording import Recording
@@ -34,7 +39,8 @@ PIECES = st.sampled_from(
         "# packages in environment", "CUDA_VISIBLE_DEVICES=", "export ", "lspci ",
         "01:00.0 3D controller: NVIDIA Corporation ", "NVRM: ", "/dev/nvidia", "libcuda.so.1 (", "torch.__version__",
         "torch.cuda.get_arch_list()", ">>> ", "> ", "$ ", "\n", "\n", "\n", ": ", "=", "N/A", "None", "No CUDA",
-        "550.54.15", "12.4", "ERR!", "...", "[", "]", "(", ")", "\t", "   ", "x86_64", "FROM a:b",
+        "550.54.15", "12.4", "ERR!", "...", "[", "]", "(", ")", "\t", "   ", "x86_64",
+        "FROM a:b", "docker run ", "image: ", "(from versions: ", "hint: You", "[rank0]: ",
         "RUN pip install torch", "Name: gfx", "WSL2", "Ubuntu 22.04", "Windows 11", "JetPack 6.2", "Flags: ",
         "driver: ", "gpu: ", "os: ", "\u2026", "\uff1a",
     ]
@@ -154,3 +160,10 @@ def test_hostile_text_takes_no_longer_than_ordinary_text(name: str) -> None:
     start = time.process_time()
     read(text)
     assert time.process_time() - start < 3, "300 kB take a few hundred milliseconds at most"
+
+
+def test_every_pattern_that_is_compiled_late_can_be_compiled() -> None:
+    modules = [import_module(f"torchdoctor.readers.{found.name}") for found in iter_modules(readers.__path__)]
+    late = [value for module in modules for value in vars(module).values() if isinstance(value, type(lazily("")))]
+    assert len(late) > 100
+    assert all(re.compile(pattern.pattern, pattern.flags) for pattern in late)

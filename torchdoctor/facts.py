@@ -82,6 +82,7 @@ class Place:
     l4t: str | None | Unknown = Unknown("Jetson Linux release")  # 36.4.3
     virtual_machine: str | None | Unknown = Unknown("hypervisor")
     scheduler: str | None | Unknown = Unknown("job scheduler")  # slurm, pbs, lsf: inside a job or on a node of one
+    job_asks_gpu: bool | None | Unknown = Unknown("GPU request of the job")
     sandbox: str | None | Unknown = Unknown("kind of sandbox")  # flatpak, snap, seatbelt
     rosetta: bool | None | Unknown = Unknown("state of Rosetta translation")
 
@@ -144,6 +145,10 @@ class Torch:
     cuda_available: bool | None | Unknown = Unknown("answer of torch.cuda.is_available()")
     requires: tuple[str, ...] | None | Unknown = Unknown("requirement list of torch")  # Requires-Dist lines
     wheel_tag: str | None | Unknown = Unknown("wheel tag of torch")
+    requested: str | None | Unknown = Unknown("torch version asked of an installer")  # not what is installed
+    offered: tuple[str, ...] | None | Unknown = Unknown("list of offered torch versions")  # pip's "from versions:"
+    indexes: tuple[str, ...] | None | Unknown = Unknown("list of asked package indexes")
+    refused: str | None | Unknown = Unknown("reason why no torch was offered")  # index, python, system
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -183,6 +188,7 @@ class Gpu:
     pci_id: str | None | Unknown = Unknown("PCI device id")  # four hex digits, upper case: 2684
     pci_address: str | None | Unknown = Unknown("PCI address")  # 0000:01:00.0
     memory: int | None | Unknown = Unknown("GPU memory")  # bytes
+    memory_free: int | None | Unknown = Unknown("free GPU memory")  # when the tool was asked
     kernel_driver: str | None | Unknown = Unknown("kernel driver bound to the GPU")  # nvidia, nouveau, vfio-pci, amdgpu
     driver_sees: bool | None | Unknown = Unknown("driver's view of this GPU")
     mig: str | None | Unknown = Unknown("MIG mode")  # enabled, disabled, enabled-without-instance
@@ -294,12 +300,38 @@ class Trial:
     )  # events of target/bench.py
 
 
-@record(frozen=True, slots=True)
-class Message:
-    """A line of a pasted log, kept for the error catalogue: text after normalisation, file and line number."""
+@record(frozen=True, slots=True, kw_only=True)
+class Exhausted:
+    """What an "out of memory" says of the GPU's memory, in bytes; torch counts its own cache as ``reserved``."""
 
+    tried: int | None | Unknown = Unknown("size of the allocation")
+    total: int | None | Unknown = Unknown("capacity of the GPU")
+    free: int | None | Unknown = Unknown("free GPU memory at the failure")
+    others: int | None | Unknown = Unknown("GPU memory of other processes")
+    allocated: int | None | Unknown = Unknown("memory that torch allocated")
+    reserved: int | None | Unknown = Unknown("memory that torch reserved")  # the allocated part included
+
+
+@record(frozen=True, slots=True)
+class ErrorText:
+    """A known error quoted in a text: the entry of known_errors.toml, the line, where it stands, what it names.
+
+    ``doubtful`` marks a quotation in documentation or in an answer to somebody else, not the error of this host.
+    """
+
+    id: str
     text: str
     source: str
+    values: Mapping[str, str] = field(default_factory=dict)  # the pattern's named groups
+    doubtful: bool = False
+
+
+@record(frozen=True, slots=True)
+class Quoted:
+    """What a text quotes: the known errors in their order, and the last line that looks like an error."""
+
+    errors: tuple[ErrorText, ...] = ()
+    last_error: str = ""
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -326,7 +358,8 @@ class Facts:
     gpus: tuple[Gpu, ...] | None | Unknown = Unknown("list of GPUs")  # () = looked, none
     packages: Packages = Packages()
     env: Variables = Variables()
-    messages: tuple[Message, ...] = ()
+    exhausted: Exhausted = Exhausted()
+    quoted: Quoted = Quoted()
     request: Request = Request()
     sources: Mapping[str, str] = field(default_factory=dict)
 

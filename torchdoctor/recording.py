@@ -12,7 +12,8 @@ from typing import Any, Literal
 
 from torchdoctor.records import field, record
 
-SCHEMA = "torchdoctor.recording/1"
+VERSION = 1
+SCHEMA = f"torchdoctor.recording/{VERSION}"
 _GAP = ("omitted", "omitted_after", "omitted_lines")
 
 WantKind = Literal[

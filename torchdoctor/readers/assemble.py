@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from torchdoctor.facts import Facts, Gpu, Message, Package, Packages, Request, Unknown, Variables, is_known
+from torchdoctor.facts import ErrorText, Facts, Gpu, Package, Packages, Quoted, Request, Unknown, Variables, is_known
 from torchdoctor.readers.gpu_views import merge_views
 from torchdoctor.readers.statement import Said
 from torchdoctor.records import fields, replace
 
-_GROUPS = ("os", "place", "cpu", "memory", "python", "torch", "driver", "tools", "trial")
-_LISTS = ("gpus", "packages", "env", "messages")
+_GROUPS = ("os", "place", "cpu", "memory", "python", "torch", "driver", "tools", "trial", "exhausted")
+_LISTS = ("gpus", "packages", "env", "quoted")
 _EMPTY = Facts()
 PATHS = frozenset(f"{group}.{field.name}" for group in _GROUPS for field in fields(getattr(_EMPTY, group)))
 
@@ -69,12 +69,7 @@ def _lists(said: Mapping[str, list[Said]]) -> dict[str, Any]:
             [item.value for item in said.get("packages", []) if isinstance(item.value, Packages)]
         ),
         "env": _merge_variables([item.value for item in said.get("env", []) if isinstance(item.value, Variables)]),
-        "messages": tuple(
-            message
-            for item in said.get("messages", [])
-            for message in (item.value if isinstance(item.value, tuple) else ())
-            if isinstance(message, Message)
-        ),
+        "quoted": _merge_quoted([item.value for item in said.get("quoted", []) if isinstance(item.value, Quoted)]),
     }
 
 
@@ -122,3 +117,12 @@ def _merge_variables(items: list[Variables]) -> Variables:
         for name, value in item.values.items():
             values.setdefault(name, value)
     return Variables(values, any(item.complete for item in items))
+
+
+def _merge_quoted(items: list[Quoted]) -> Quoted:
+    """Every known error once, at its first place."""
+    errors: dict[str, ErrorText] = {}
+    for error in (error for item in items for error in item.errors):
+        if error.id not in errors or (errors[error.id].doubtful and not error.doubtful):
+            errors[error.id] = error
+    return Quoted(tuple(errors.values()), next((item.last_error for item in reversed(items) if item.last_error), ""))

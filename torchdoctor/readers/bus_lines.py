@@ -7,16 +7,17 @@ from collections.abc import Iterator
 
 from torchdoctor.facts import Gpu, Unknown
 from torchdoctor.readers.gpu_words import named_gpu, pci_address
+from torchdoctor.readers.lazy import lazily
 from torchdoctor.readers.recogniser import Recogniser, Spot
 from torchdoctor.readers.statement import Said
 
 _ADDRESS = r"(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]"
 _CLASS = r"(?:VGA compatible controller|3D controller|Display controller|Processing accelerators)(?: \[[0-9a-f]{4}\])?:"
-_LSPCI = re.compile(rf"(?:({_ADDRESS})\s+)?(?:{_CLASS}\s*)?(.{{1,200}})$")
-_CONTROLLER = re.compile(r"(?:controller|accelerators)(?: \[[0-9a-f]{4}\])?:")
-_IDS = re.compile(r"\[(10de|1002|8086):([0-9a-f]{4})\]")
-_IN_USE = re.compile(r"\s*Kernel driver in use:\s*(\S+)")
-_MODEL = re.compile(r"\[([^\[\]]{3,120})\]")
+_LSPCI = lazily(rf"(?:({_ADDRESS})\s+)?(?:{_CLASS}\s*)?(.{{1,200}})$")
+_CONTROLLER = lazily(r"(?:controller|accelerators)(?: \[[0-9a-f]{4}\])?:")
+_IDS = lazily(r"\[(10de|1002|8086):([0-9a-f]{4})\]")
+_IN_USE = lazily(r"\s*Kernel driver in use:\s*(\S+)")
+_MODEL = lazily(r"\[([^\[\]]{3,120})\]")
 _MAKERS = (("NVIDIA", "nvidia"), ("Advanced Micro Devices", "amd"), ("AMD", "amd"), ("Intel", "intel"))
 
 

@@ -15,6 +15,7 @@ from torchdoctor.readers.collect_env_fields import READERS
 from torchdoctor.readers.collect_env_lines import Field, has_key, is_continuation
 from torchdoctor.readers.collect_env_packages import is_package_line, read_packages
 from torchdoctor.readers.document import Document, Part
+from torchdoctor.readers.lazy import lazily
 from torchdoctor.readers.statement import Said
 from torchdoctor.records import record
 
@@ -29,9 +30,7 @@ _STRONG = (
     "intel gpu models detected",
 )  # fmt: skip
 _WEAK = ("os", "python version", "cpu", "versions of relevant libraries", "version of relevant libraries")
-_LABEL = re.compile(
-    rf"\s*({'|'.join((*_STRONG, *_WEAK))})\s*(?:[:\uff1a]\s*(.*)|(?<=version)\s+(\d.*))?$", re.IGNORECASE
-)
+_LABEL = lazily(rf"\s*({'|'.join((*_STRONG, *_WEAK))})\s*(?:[:\uff1a]\s*(.*)|(?<=version)\s+(\d.*))?$", re.IGNORECASE)
 _SIGNS = (
     "PyTorch version",
     "CUDA used to build",

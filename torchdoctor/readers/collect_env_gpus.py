@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from torchdoctor.facts import Gpu, Unknown
 from torchdoctor.readers.collect_env_lines import Field, Fields, has_key, has_xpu, is_macos
 from torchdoctor.readers.gpu_words import MEBIBYTE, named_gpu, vendor_of
+from torchdoctor.readers.lazy import lazily
 from torchdoctor.readers.statement import Said
 from torchdoctor.values import canonical_machine
 
-_GPU = re.compile(r"\s*GPU (\d{1,3})\s*[:\uff1a]\s*(\S.*?)\s*(?:\(UUID.*)?$")
-_MIG = re.compile(r"\s*MIG \S+\s+Device\s+\d+")
-_XPU = re.compile(r"name='([^']{1,120})'")
-_XPU_ID = re.compile(r"device_id=0x([0-9A-Fa-f]{4})\b")
-_XPU_MEMORY = re.compile(r"total_memory=(\d+)MB")
-_WINDOWS_CPU = re.compile(r"\s*Name\s*[=:]\s*(\S.*)$")
-_WINDOWS_ARCHITECTURE = re.compile(r"\s*Architecture\s*[=:]\s*(\d+)\s*$")
+_GPU = lazily(r"\s*GPU (\d{1,3})\s*[:\uff1a]\s*(\S.*?)\s*(?:\(UUID.*)?$")
+_MIG = lazily(r"\s*MIG \S+\s+Device\s+\d+")
+_XPU = lazily(r"name='([^']{1,120})'")
+_XPU_ID = lazily(r"device_id=0x([0-9A-Fa-f]{4})\b")
+_XPU_MEMORY = lazily(r"total_memory=(\d+)MB")
+_WINDOWS_CPU = lazily(r"\s*Name\s*[=:]\s*(\S.*)$")
+_WINDOWS_ARCHITECTURE = lazily(r"\s*Architecture\s*[=:]\s*(\d+)\s*$")
 _WINDOWS_MACHINES = {"0": "x86", "9": "x86_64", "12": "arm64"}  # Win32_Processor.Architecture
 
 

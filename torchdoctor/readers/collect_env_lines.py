@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 
+from torchdoctor.readers.lazy import lazily
 from torchdoctor.readers.statement import Said
 from torchdoctor.records import record
 
 _NOTHING = {"", "n/a", "none", "no cuda", "could not collect", "no relevant packages"}
-_CONTINUATION = re.compile(
+_CONTINUATION = lazily(
     r"\s*(?:GPU \d{1,3}\s*[:\uff1a]|MIG \S+\s+Device|\* \S|/\S+libcudnn|={10,}"
     r"|Name\s*[=:]|Architecture\s*[=:]\s*\d|Manufacturer\s*[=:])"
 )
-_TITLE = re.compile(
+_TITLE = lazily(
     r"\s*(?:(?:System|PyTorch|Python|CUDA / GPU|CPU|vLLM) (?:Info|Environment)$"
     r"|(?:CurrentClockSpeed|MaxClockSpeed|DeviceID|Family|L2Cache\w+|ProcessorType|Revision)\s*[=:])"
 )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from torchdoctor.facts import Package, Packages
 from torchdoctor.readers.document import Part
+from torchdoctor.readers.lazy import lazily
 from torchdoctor.readers.package_rows import conda_row, freeze_row
 from torchdoctor.readers.statement import Said
 from torchdoctor.readers.torch_words import torch_said
@@ -15,7 +15,7 @@ from torchdoctor.readers.torch_words import torch_said
 if TYPE_CHECKING:
     from torchdoctor.readers.collect_env_lines import Field
 
-_ROW = re.compile(r"\s*\[(pip3?|conda)\]\s*(\S.*)?$")
+_ROW = lazily(r"\s*\[(pip3?|conda)\]\s*(\S.*)?$")
 _NONE = ("could not collect", "no relevant packages")
 
 

@@ -8,14 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from torchdoctor.readers.lazy import lazily
 from torchdoctor.readers.recogniser import Recogniser, Spot
 from torchdoctor.readers.statement import Said
 from torchdoctor.values import CudaVersion
 
-_DETECTED = re.compile(
-    r"The detected CUDA version \((\d{1,2}\.\d{1,2})\) mismatches the version that was used to compile"
-)
-_OF_TORCH = re.compile(r"PyTorch \((\d{1,2}\.\d{1,2})\)")
+_DETECTED = lazily(r"The detected CUDA version \((\d{1,2}\.\d{1,2})\) mismatches the version that was used to compile")
+_OF_TORCH = lazily(r"PyTorch \((\d{1,2}\.\d{1,2})\)")
 _NO_NVCC = (
     "CUDA_HOME environment variable is not set",
     "nvcc was not found",

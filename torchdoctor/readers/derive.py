@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from torchdoctor.facts import Facts, Gpu, Unknown, is_known
+from torchdoctor.readers.derive_offered import offered_follows
+from torchdoctor.readers.derive_refused import refused_follows
 from torchdoctor.readers.derive_torch import torch_follows
 from torchdoctor.readers.gpu_words import vendor_of
 from torchdoctor.readers.statement import Said
@@ -18,6 +20,8 @@ def derive(facts: Facts, tables: Tables) -> Facts:
     facts = _filled(facts, _place_follows(facts, tables))
     facts = _filled(facts, _os_follows(facts, tables))
     facts = _filled(_canonical(facts), _python_follows(facts))
+    facts = _filled(facts, offered_follows(facts, tables))
+    facts = _filled(facts, refused_follows(facts, tables))
     facts = _filled(facts, _absent_follows(facts))
     facts = _with_gpus(facts, tables)
     return _filled(facts, torch_follows(facts, tables))
@@ -83,8 +87,9 @@ def _os_follows(facts: Facts, tables: Tables) -> Iterator[Said]:
             yield Said("os.name", "linux", facts.source(path))
     if isinstance(facts.os.distribution, str) and (libc := tables.os_releases.libc(facts.os.distribution)):
         yield Said("os.libc", libc, f"os_releases: {facts.os.distribution}")
-    if isinstance(facts.python.machine, str) and facts.os.name == "linux":
-        yield Said("os.machine", canonical_machine(facts.python.machine, "linux"), facts.source("python.machine"))
+    if isinstance(facts.python.machine, str) and facts.os.name in {"linux", "macos"}:
+        machine = canonical_machine(facts.python.machine, str(facts.os.name))
+        yield Said("os.machine", machine, facts.source("python.machine"))
 
 
 def _python_follows(facts: Facts) -> Iterator[Said]:
@@ -119,7 +124,7 @@ def _with_gpus(facts: Facts, tables: Tables) -> Facts:
         known, source = _known_gpu(gpu, tables)
         gpus.append(known)
         if source:
-            sources[f"gpus[{place}].compute_capability"] = source
+            sources[f"gpus[{place}].{'gfx' if known.vendor == 'amd' else 'compute_capability'}"] = source
     return replace(facts, gpus=tuple(gpus), sources=sources)
 
 
@@ -127,6 +132,8 @@ def _known_gpu(gpu: Gpu, tables: Tables) -> tuple[Gpu, str]:
     """A GPU with the capability its PCI id or its name decides; a name shared by two chips decides nothing."""
     if not is_known(gpu.vendor) and isinstance(gpu.name, str):
         gpu = replace(gpu, vendor=vendor_of(gpu.name) or gpu.vendor)
+    if gpu.vendor == "amd" and not is_known(gpu.gfx):
+        return _known_amd(gpu, tables)
     if gpu.vendor != "nvidia" and is_known(gpu.vendor):
         return gpu, ""
     by_id = tables.gpu_models.by_pci(gpu.pci_id) if isinstance(gpu.pci_id, str) else None
@@ -141,3 +148,10 @@ def _known_gpu(gpu: Gpu, tables: Tables) -> tuple[Gpu, str]:
     if is_known(gpu.compute_capability) or model.compute_capability is None:
         return gpu, ""
     return replace(gpu, compute_capability=model.compute_capability), f"gpu_models: {model.key}"
+
+
+def _known_amd(gpu: Gpu, tables: Tables) -> tuple[Gpu, str]:
+    """An AMD GPU with the gfx id that its PCI id or its name decides."""
+    name, pci = (text if isinstance(text, str) else "" for text in (gpu.name, gpu.pci_id))
+    gfx = tables.amd_gpus.gfx(name, pci)
+    return (replace(gpu, gfx=gfx), f"amd_gpus: {name or pci}") if gfx else (gpu, "")

@@ -6,14 +6,15 @@ import re
 from collections.abc import Iterator
 
 from torchdoctor.facts import Facts, Package, Unknown, is_known
+from torchdoctor.readers.lazy import lazily
 from torchdoctor.readers.statement import Said
 from torchdoctor.readers.torch_words import build_of
 from torchdoctor.tables import Tables
 from torchdoctor.tables.torch_builds import TorchBuild
 from torchdoctor.values import Build, CudaVersion, Version
 
-_CU_SUFFIX = re.compile(r"nvidia-[a-z0-9-]+-cu(\d\d)$")
-_CONDA_CUDA = re.compile(r"cuda_?(\d{1,2})\.?(\d)")
+_CU_SUFFIX = lazily(r"nvidia-[a-z0-9-]+-cu(\d\d)$")
+_CONDA_CUDA = lazily(r"cuda_?(\d{1,2})\.?(\d)")
 _MACHINES = ("x86_64", "aarch64", "arm64")  # where the machine is unknown, all of them must agree
 _UNSUFFIXED_CUDA = ("nvidia-cuda-runtime", "nvidia-cublas", "cuda-toolkit")
 

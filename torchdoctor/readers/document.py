@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import accumulate
 from typing import NamedTuple
 
+from torchdoctor.readers.prefixes import may_have_prefix, without_prefix
 from torchdoctor.recording import PastedText
 
 LINE_LENGTH = 8000  # longer lines are cut: no line we read is longer, and every pattern stays fast
 
-_STAMP = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?Z?\s")
-_QUOTE = re.compile(r"(?:\s{0,12}>(?!>) ?)+")
+_DIGITS = b"0123456789"
 _PROMPT = re.compile(
     r"\s*(?:\([^()]{1,60}\)\s*){0,3}"  # (base), (host)
     r"(?:PS\s+)?"
@@ -51,9 +51,7 @@ class Document:
         self.text = pasted.text
         self._raw = pasted.text.split("\n")
         self.texts = [
-            line.rstrip()
-            if len(line) < LINE_LENGTH and ">" not in line[:14] and not line[:1].isdigit()
-            else plain(line)
+            line.rstrip() if len(line) < LINE_LENGTH and not may_have_prefix(line) else plain(line)
             for line in self._raw
         ]
         self._taken = bytearray(len(self.texts))
@@ -66,15 +64,24 @@ class Document:
         """Where each line begins in the text."""
         return list(accumulate((len(line) + 1 for line in self._raw), initial=0))
 
+    @cached_property
+    def distinct(self) -> bytes:
+        """The lines without their digits, each once: the lines of a long log differ in little else."""
+        return b"\n".join(dict.fromkeys(_without_digits(self.text).split(b"\n")))
+
+    def may_have(self, word: str) -> bool:
+        """Whether a word may stand in the text, but for its digits: a cheap look before a dear one."""
+        return _reduced(word) in self.distinct
+
     def has(self, *words: str) -> bool:
         """Whether any of these words stands anywhere in the text."""
-        return any(word in self.text for word in words)
+        return any(self.may_have(word) and word in self.text for word in words)
 
     def lines_with(self, *words: str) -> list[int]:
         """The free lines that hold any of these words: the cheap way to find the few that matter in a long log."""
         found: set[int] = set()
         for word in words:
-            place = self.text.find(word)
+            place = self.text.find(word) if self.may_have(word) else -1
             while place >= 0:
                 index = bisect_right(self._starts, place) - 1
                 found.add(index)
@@ -110,14 +117,19 @@ class Document:
         return self._pasted.line_number(index)
 
 
+@cache
+def _reduced(word: str) -> bytes:
+    """The same of a word; there are some hundreds of them, asked of every text."""
+    return _without_digits(word)
+
+
+def _without_digits(text: str) -> bytes:
+    return text.encode("utf-8", "replace").translate(None, _DIGITS)
+
+
 def plain(line: str) -> str:
-    """A line without quote marks, CI time stamps and trailing blanks, cut to a bounded length."""
-    line = line[:LINE_LENGTH]
-    if stamp := _STAMP.match(line):
-        line = line[stamp.end() :]
-    if quote := _QUOTE.match(line):
-        line = line[quote.end() :]
-    return line.rstrip()
+    """A line without quote marks, time stamps, ranks and the like, and trailing blanks, cut to a bounded length."""
+    return without_prefix(line[:LINE_LENGTH]).rstrip()
 
 
 def command_of(text: str) -> str:

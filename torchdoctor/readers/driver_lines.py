@@ -6,22 +6,23 @@ import re
 from collections.abc import Iterator
 
 from torchdoctor.readers.document import command_of
+from torchdoctor.readers.lazy import lazily
 from torchdoctor.readers.recogniser import Recogniser, Spot, nothing
 from torchdoctor.readers.statement import Said
 from torchdoctor.values import DriverVersion
 
 NUMBER = r"\d{3}\.\d{2,3}(?:\.\d{2,3})?"
 
-_PROC = re.compile(rf"NVRM version: NVIDIA UNIX (Open Kernel Module for \S+|\S+ Kernel Module)\s+({NUMBER})")
-_BARE_NVRM = re.compile(rf"NVRM ({NUMBER})$")
-_LSMOD = re.compile(r"(nvidia(?:_uvm|_modeset|_drm)?|nouveau)\s+\d+\s+\d+")
-_MODPROBE_MISSING = re.compile(r"modprobe: FATAL: Module (nvidia\S*) not found")
-_NODE = re.compile(r"/dev/nvidia[\w-]*")
-_NO_NODE = re.compile(r".*cannot access '?(/dev/nvidia\S*?)'?: No such file")
-_PACKAGE = re.compile(rf"(?:ii\s+)?(?:libnvidia-compute|nvidia-utils)[\w:.-]*?[\s-]+({NUMBER})-")
-_DKMS = re.compile(rf"nvidia(?:-open)?[/,]\s?({NUMBER})[^:]{{0,120}}:\s+(\w+)")
-_LIBCUDA = re.compile(r"\s*libcuda\.so\.1 \(.{0,60}\) => (\S+)")
-_LIBCUDA_FILE = re.compile(rf"libcuda\.so\.({NUMBER})\b")
+_PROC = lazily(rf"NVRM version: NVIDIA UNIX (Open Kernel Module for \S+|\S+ Kernel Module)\s+({NUMBER})")
+_BARE_NVRM = lazily(rf"NVRM ({NUMBER})$")
+_LSMOD = lazily(r"(nvidia(?:_uvm|_modeset|_drm)?|nouveau)\s+\d+\s+\d+")
+_MODPROBE_MISSING = lazily(r"modprobe: FATAL: Module (nvidia\S*) not found")
+_NODE = lazily(r"/dev/nvidia[\w-]*")
+_NO_NODE = lazily(r".*cannot access '?(/dev/nvidia\S*?)'?: No such file")
+_PACKAGE = lazily(rf"(?:ii\s+)?(?:libnvidia-compute|nvidia-utils)[\w:.-]{{0,80}}?[\s-]{{1,80}}({NUMBER})-")
+_DKMS = lazily(rf"nvidia(?:-open)?[/,]\s?({NUMBER})[^:]{{0,120}}:\s+(\w+)")
+_LIBCUDA = lazily(r"\s*libcuda\.so\.1 \(.{0,60}\) => (\S+)")
+_LIBCUDA_FILE = lazily(rf"libcuda\.so\.({NUMBER})\b")
 
 
 def loaded_driver(text: str, source: str) -> Iterator[Said]:
@@ -126,7 +127,7 @@ RECOGNISERS = (
     Recogniser(r"\s*(?:[c-][rw-]{9}\S?\s.{0,80})?/dev/nvidia", _nodes, words=("/dev/nvidia",)),
     Recogniser(r".{0,20}cannot access '?/dev/nvidia", _no_nodes, "ls", keeps=True),
     Recogniser(
-        r"(?:ii\s+)?(?:libnvidia-compute|nvidia-utils)\S*[\s-]+\d{3}\.",
+        r"(?:ii\s+)?(?:libnvidia-compute|nvidia-utils)\S{0,80}?[\s-]{1,80}\d{3}\.",
         _driver_package,
         "ii libnvidia nvidia",
         keeps=True,

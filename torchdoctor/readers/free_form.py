@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from torchdoctor.facts import Gpu
 from torchdoctor.readers.gpu_words import named_gpu, vendor_of
+from torchdoctor.readers.lazy import lazily
 from torchdoctor.readers.platform_words import (
     MACHINES,
     compiler_version,
@@ -21,21 +22,23 @@ from torchdoctor.readers.platform_words import (
 from torchdoctor.readers.recogniser import Recogniser, Spot
 from torchdoctor.readers.statement import Said
 from torchdoctor.readers.torch_words import VERSION, torch_said
-from torchdoctor.values import CudaVersion, DriverVersion, GpuArch, Libc, Version, canonical_machine
+from torchdoctor.values import CudaVersion, DriverVersion, GfxId, GpuArch, Libc, Version, canonical_machine
 
-_PAIR = re.compile(
-    r"[\s*\-•`\"|]*([A-Za-z][\w .()/?-]{0,40}?)(?:[\s*`\"]*[:=|][\s*`\"]*|\s{2,})(\S.{0,300}?)[\s`\",*]*$"
-)
-_TORCH = re.compile(rf"(?:torch\s+)?v?({VERSION})(?:\s*\((.{{0,60}})\))?(?:\s|,|$)", re.IGNORECASE)
-_DRIVER = re.compile(r"(?:NVIDIA\s+|v)?(\d{3}\.\d{2,3}(?:\.\d{2,3})?)(?![\d.])", re.IGNORECASE)
-_WINDOWS_NUMBER = re.compile(r"\d{2}\.\d{1,2}\.1(\d)\.(\d{2})(\d{2})$")  # the registry's 32.0.15.9159 is driver 591.59
-_JETPACK = re.compile(r"(?:jetpack\s*)?v?(\d\.\d(?:\.\d)?)\b", re.IGNORECASE)
-_L4T = re.compile(r"[rR]?(\d{2}\.\d{1,2}(?:\.\d{1,2})?)\b")
-_CUDA_OF_BUILD = re.compile(r"(?:CUDA|cu)\s*(\d{1,2}\.\d)\b", re.IGNORECASE)
-_DEVICE = re.compile(r"(?:cuda:\d+\s+)?(?:\d+\s*x\s+)?(.{3,80}?)(?:\s+:\s+\w+|\s*[,;].*|\s+\((?!gfx).*)?$")
-_PROCESSOR = re.compile(r"\b(?:CPU|Xeon|Core\(TM\)|Ryzen|EPYC|Threadripper|Processor)\b", re.IGNORECASE)
-_COUNT = re.compile(r"(\d{1,2})\s*x\s+")
+_PAIR = lazily(r"[\s*\-•`\"|]{0,40}([A-Za-z][\w .()/?-]{0,48}?)(?:[\s*`\"]{0,60}[:=|][\s*`\"]{0,60}|\s{2,80})(\S.*)$")
+_TORCH = lazily(rf"(?:torch\s+)?v?({VERSION})(?:\s*\((.{{0,60}})\))?(?:\s|,|$)", re.IGNORECASE)
+_DRIVER = lazily(r"(?:NVIDIA\s+|v)?(\d{3}\.\d{2,3}(?:\.\d{2,3})?)(?![\d.])", re.IGNORECASE)
+_WINDOWS_NUMBER = lazily(r"\d{2}\.\d{1,2}\.1(\d)\.(\d{2})(\d{2})$")  # the registry's 32.0.15.9159 is driver 591.59
+_JETPACK = lazily(r"(?:jetpack\s*)?v?(\d\.\d(?:\.\d)?)\b", re.IGNORECASE)
+_L4T = lazily(r"[rR]?(\d{2}\.\d{1,2}(?:\.\d{1,2})?)\b")
+_CUDA_OF_BUILD = lazily(r"(?:CUDA|cu)\s*(\d{1,2}\.\d)\b", re.IGNORECASE)
+_DEVICE = lazily(r"(?:(?:cuda|xpu|hip):\d+\s+)?(?:\d+\s*x\s+)?(.{3,80}?)(?:\s+:\s+\w+|\s*[,;].*|\s+\((?!gfx).*)?$")
+_PROCESSOR = lazily(r"\b(?:CPU|Xeon|Core\(TM\)|Ryzen|EPYC|Threadripper|Processor)\b", re.IGNORECASE)
+_COUNT = lazily(r"(\d{1,2})\s*x\s+")
+_MODEL = lazily(r"(?:nvidia|amd|intel|apple)/\S", re.IGNORECASE)  # a language model's name on a hub
+_SIZE = lazily(r"(\d{1,9}(?:\.\d{1,3})?) ?([MGT])i?B(?: RAM)?")
+_UNITS = {"M": 1024**2, "G": 1024**3, "T": 1024**4}
 _MOST_GPUS = 16
+_LONGEST = 300  # characters of a value
 
 KeyReader = Callable[[str, Spot], Iterator[Said]]
 
@@ -107,7 +110,7 @@ def _python(value: str, spot: Spot) -> Iterator[Said]:
 
 def _gpu(value: str, spot: Spot) -> Iterator[Said]:
     match = _DEVICE.match(value)
-    if not match or not vendor_of(match[1]) or _PROCESSOR.search(value):
+    if not match or not vendor_of(match[1]) or _PROCESSOR.search(value) or _MODEL.match(value):
         return
     count = _COUNT.match(value)
     gpus = (named_gpu(match[1].strip()),) * min(int(count[1]) if count else 1, _MOST_GPUS)
@@ -121,6 +124,14 @@ def _driver(value: str, spot: Spot) -> Iterator[Said]:
     if match and (not value[match.end() :].strip() or value[match.end()] in " ,;("):
         yield Said("driver.version", DriverVersion.parse(match[1]), spot.source)
         yield Said("driver.source", "pasted", spot.source)
+
+
+def _driver_cuda(value: str, spot: Spot) -> Iterator[Said]:
+    """``CUDA Driver Version / Runtime Version   12.4 / 12.1``: the first is what the driver speaks."""
+    if match := re.match(r"(\d{1,2}\.\d{1,2})(?:\s*/|\s*$)", value):
+        yield Said("driver.cuda_shown", CudaVersion.parse(match[1]), spot.source)
+    else:
+        yield from _driver(value, spot)
 
 
 def _windows_driver(value: str, spot: Spot) -> Iterator[Said]:
@@ -156,6 +167,18 @@ def _arch(value: str, spot: Spot) -> Iterator[Said]:
     yield Said("gpus", (Gpu(vendor="nvidia", compute_capability=arch),), spot.source)
 
 
+def _gfx(value: str, spot: Spot) -> Iterator[Said]:
+    try:
+        yield Said("gpus", (Gpu(vendor="amd", gfx=GfxId.parse(value)),), spot.source)
+    except ValueError:
+        return
+
+
+def _memory(value: str, spot: Spot) -> Iterator[Said]:
+    if match := _SIZE.fullmatch(value.replace(",", "")):
+        yield Said("memory.total", int(float(match[1]) * _UNITS[match[2]]), spot.source)
+
+
 def _nvcc(value: str, spot: Spot) -> Iterator[Said]:
     if match := re.search(r"(?:release |cuda_|V|^)(\d{1,2}\.\d)", value):
         yield Said("tools.nvcc", CudaVersion.parse(match[1]), spot.source)
@@ -182,7 +205,11 @@ def _cpu(value: str, spot: Spot) -> Iterator[Said]:
 
 
 _WORDS: tuple[tuple[KeyReader, str], ...] = (
-    (_torch, "torch, torch version, pytorch, pytorch version, pytorch version (gpu?), pytorch version (gpu)"),
+    (
+        _torch,
+        "torch, torch version, pytorch, pytorch version, pytorch version (gpu?), pytorch version (gpu)",
+    ),
+    (_torch, "pytorch.version"),
     (
         _cuda_of_torch,
         "torch cuda, torch cuda version, torch.version.cuda, pytorch cuda version, cuda used to build pytorch",
@@ -192,21 +219,25 @@ _WORDS: tuple[tuple[KeyReader, str], ...] = (
         _os,
         "os, os name, os version, operating system, system, platform, sys.platform, distro, distribution, host",
     ),
-    (_os, "host os, python platform, platform_system, os_name"),
+    (_os, "host os, python platform, platform_system, os_name, ostype, os type, system version, macos version"),
     (_machine, "machine, arch, architecture, platform_machine, cpu architecture, system type"),
     (_python, "python, python version, python_full_version"),
     (_gpu, "gpu, gpus, gpu type, gpu model, gpu name, gpu device, gpu 0, device, device name, name, cuda device"),
-    (_gpu, "graphics card, graphics, video card, accelerator"),
+    (_gpu, "graphics card, graphics, video card, accelerator, gpu.name, chipset model, chip, card name, board name"),
+    (_gpu, "gpu(s), gpu info, using torch device, display adapter, graphics processor, cuda device name"),
+    (_gfx, "gfx version, gfx arch, gpu arch, gcn arch, gcnarchname"),
+    (_memory, "total physical memory, system ram, system memory, host memory"),
     (
         _driver,
         "driver, driver version, nvidia driver, nvidia driver version, nvidia drivers, nvidia-driver, gpu driver",
     ),
-    (_driver, "cuda driver"),
+    (_driver_cuda, "cuda driver, cuda driver version, cuda driver version / runtime version"),
     (_windows_driver, "windows driver version"),
     (_wsl, "wsl version"),
     (_jetpack, "jetpack, jetpack version"),
     (_l4t, "l4t, l4t version, jetson linux"),
-    (_arch, "cuda arch, cuda arch bin, compute capability, cuda capability, compute_cap"),
+    (_arch, "cuda arch, cuda arch bin, compute capability, cuda capability, compute_cap, gpu.compute_capability"),
+    (_arch, "compute capability (nv), cuda capability major/minor version number, sm version, sm arch"),
     (_nvcc, "nvcc, nvcc version, cuda toolkit, cuda toolkit version"),
     (_gcc, "gcc, gcc version"),
     (_libc, "glibc, glibc version, libc, libc version"),
@@ -218,13 +249,14 @@ KEYS: Mapping[str, KeyReader] = {key: reader for reader, keys in _WORDS for key 
 def _pair(spot: Spot) -> Iterator[Said]:
     match = _PAIR.match(spot.text)
     reader = KEYS.get(" ".join(match[1].lower().split())) if match else None
-    if match and reader:
-        yield from reader(match[2].strip(), spot)
+    value = match[2].rstrip(' \t`",*') if match else ""
+    if reader and 0 < len(value) <= _LONGEST:
+        yield from reader(value, spot)
 
 
 def _key_pattern() -> str:
     keys = sorted((re.escape(key) for key in KEYS), key=len, reverse=True)
-    return rf"[\s*\-•`\"|]*(?i:{'|'.join(keys)})(?:[\s*`\"]*[:=|](?!=)\s*|\s{{2,}})\S"
+    return rf"[\s*\-•`\"|]{{0,40}}(?i:{'|'.join(keys)})(?:[\s*`\"]{{0,60}}[:=|](?!=)\s{{0,80}}|\s{{2,80}})\S"
 
 
 RECOGNISERS = (Recogniser(_key_pattern(), _pair, " ".join({re.split(r"[^a-z]", key)[0] for key in KEYS})),)

@@ -5,19 +5,20 @@ from __future__ import annotations
 import re
 
 from torchdoctor.facts import Gpu, Unknown
+from torchdoctor.readers.lazy import lazily
 from torchdoctor.values import GfxId
 
 MEBIBYTE = 1024 * 1024
 
 _VENDORS = (
-    ("amd", re.compile(r"\b(?:AMD|Radeon|Instinct|FirePro|gfx[0-9a-f]{3,4})\b", re.IGNORECASE)),
-    ("intel", re.compile(r"\bIntel(?:\(R\))?|\bArc(?:\(TM\))?\s+[AB]\d", re.IGNORECASE)),
-    ("apple", re.compile(r"\bApple\s+M\d", re.IGNORECASE)),
-    ("nvidia", re.compile(r"\b(?:NVIDIA|GeForce|Tesla|Quadro|RTX|GTX|TITAN|Jetson|GRID|nvgpu)\b", re.IGNORECASE)),
+    ("amd", lazily(r"\b(?:AMD|Radeon|Instinct|FirePro|gfx[0-9a-f]{3,4})\b", re.IGNORECASE)),
+    ("intel", lazily(r"\bIntel(?:\(R\))?|\bArc(?:\(TM\))?\s+[AB]\d", re.IGNORECASE)),
+    ("apple", lazily(r"\bApple\s+M\d", re.IGNORECASE)),
+    ("nvidia", lazily(r"\b(?:NVIDIA|GeForce|Tesla|Quadro|RTX|GTX|TITAN|Jetson|GRID|nvgpu)\b", re.IGNORECASE)),
 )
-_GFX = re.compile(r"\bgfx[0-9a-f]{3,4}\b", re.IGNORECASE)
-_DOMAIN = re.compile(r"([0-9a-f]{4,8}):([0-9a-f]{2}):([0-9a-f]{2})\.([0-9a-f])", re.IGNORECASE)
-_SHORT = re.compile(r"([0-9a-f]{2}):([0-9a-f]{2})\.([0-9a-f])", re.IGNORECASE)
+_GFX = lazily(r"\bgfx[0-9a-f]{3,4}\b", re.IGNORECASE)
+_DOMAIN = lazily(r"([0-9a-f]{4,8}):([0-9a-f]{2}):([0-9a-f]{2})\.([0-9a-f])", re.IGNORECASE)
+_SHORT = lazily(r"([0-9a-f]{2}):([0-9a-f]{2})\.([0-9a-f])", re.IGNORECASE)
 
 
 def vendor_of(name: str) -> str:

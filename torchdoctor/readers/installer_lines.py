@@ -1,4 +1,4 @@
-"""What installers and image recipes say of the Python they install for: pip's and uv's output, a Dockerfile."""
+"""What installers say of the Python they install for: pip's and uv's output."""
 
 from __future__ import annotations
 
@@ -6,26 +6,21 @@ import re
 from collections.abc import Iterator
 
 from torchdoctor.facts import Package, Packages
+from torchdoctor.readers.lazy import lazily
 from torchdoctor.readers.package_rows import freeze_row, normalised
 from torchdoctor.readers.recogniser import Recogniser, Spot
 from torchdoctor.readers.statement import Said
-from torchdoctor.readers.torch_words import build_of, torch_said
-from torchdoctor.values import PythonTag, canonical_machine
+from torchdoctor.readers.torch_words import torch_said
+from torchdoctor.values import Libc, PythonTag, canonical_machine
 
-_WHEEL = re.compile(
+_WHEEL = lazily(
     r"([A-Za-z][\w.]{1,60})-(\d[\w.!]{0,60}(?:\+|%2B)?[\w.]{0,60})-(cp\d{2,4})-(cp\d{2,4}t?|abi3|none)-(\w{3,120})"
 )
 _SYSTEMS = (("win", "windows"), ("manylinux", "linux"), ("linux", "linux"), ("musllinux", "linux"), ("macosx", "macos"))
-_DONE = re.compile(r"Successfully installed\s+(.*)$")
-_DONE_ITEM = re.compile(r"([A-Za-z0-9][\w.]*(?:-[A-Za-z][\w.]*)*)-(\d[\w.!+]*)")
-_SATISFIED = re.compile(
-    r"Requirement already satisfied: ([\w.-]{1,80})\S* in (\S.*?) (?:\(from .*\) )?\((\d[\w.+!]*)\)$"
-)
-_UV = re.compile(r"\s?\+ (\S+==\S+)$")
-_FROM = re.compile(r"FROM\s+(?:--platform=\S+\s+)?(\S+?)(?::(\S+))?(?:\s+[Aa][Ss]\s+\S+)?$")
-_PIN = re.compile(r"\btorch==(\d[\w.+]*)")
-_INDEX = re.compile(r"/whl/(?:test/|nightly/)?((?:cu|rocm)\d[\d.]*|cpu|xpu)\b")
-_UBUNTU = re.compile(r"ubuntu(\d\d)\.?(\d\d)")
+_DONE = lazily(r"Successfully installed\s+(.*)$")
+_DONE_ITEM = lazily(r"([A-Za-z0-9][\w.-]{0,80}?)-(\d[\w.!+]{0,60})$")
+_SATISFIED = lazily(r"Requirement already satisfied: ([\w.-]{1,80})\S* in (\S.*?) (?:\(from .*\) )?\((\d[\w.+!]*)\)$")
+_UV = lazily(r"\s?\+ (\S+==\S+)$")
 
 
 def _wheel(spot: Spot) -> Iterator[Said]:
@@ -46,12 +41,18 @@ def platform_tag_said(tag: str, source: str) -> Iterator[Said]:
     if name and machine:
         yield Said("os.name", name, source)
         yield Said("os.machine", canonical_machine(machine[1], name), source)
+    if tag.startswith("musllinux"):
+        yield Said("os.libc", Libc("musl"), source)
 
 
 def _done(spot: Spot) -> Iterator[Said]:
     match = _DONE.match(spot.text)
     items = (
-        tuple(Package(name=normalised(name), version=version) for name, version in _DONE_ITEM.findall(match[1]))
+        tuple(
+            Package(name=normalised(item[1]), version=item[2])
+            for word in match[1].split()
+            if (item := _DONE_ITEM.match(word))
+        )
         if match
         else ()
     )
@@ -76,28 +77,6 @@ def _packages(items: tuple[Package, ...], source: str) -> Iterator[Said]:
             yield from torch_said(item.version, source)
 
 
-def _base_image(spot: Spot) -> Iterator[Said]:
-    """The image a Dockerfile starts from names its distribution."""
-    if not (match := _FROM.match(spot.text)):
-        return
-    yield Said("place.container", "docker", spot.source)
-    yield Said("os.name", "linux", spot.source)
-    if ubuntu := _UBUNTU.search(match[2] or ""):
-        yield Said("os.distribution", f"Ubuntu {ubuntu[1]}.{ubuntu[2]}", spot.source)
-        yield Said("os.version", f"{ubuntu[1]}.{ubuntu[2]}", spot.source)
-
-
-def _recipe_install(spot: Spot) -> Iterator[Said]:
-    """``RUN pip install torch==X --index-url .../whl/cu130``: what the image holds."""
-    pin, index = _PIN.search(spot.text), _INDEX.search(spot.text)
-    if pin:
-        yield from torch_said(pin[1], spot.source)
-    if index and re.search(r"\btorch\b", spot.text) and (build := build_of(index[1])):
-        yield Said("torch.installed", True, spot.source)
-        yield Said("torch.build", build, spot.source)
-        yield Said("torch.origin", "pytorch", spot.source)
-
-
 _CHOSEN = r"\s*(?:Downloading|Using cached|Processing|Obtaining)\s.{0,400}?-cp\d"
 _BARE = r"\s*[\w.]{2,40}-\d[\w.+]{0,40}-cp\d{2,4}-\w{3,40}-(?:win|manylinux|linux|macosx)\w*"
 RECOGNISERS = (
@@ -108,6 +87,4 @@ RECOGNISERS = (
         r"\s*Requirement already satisfied: (?:torch|numpy|nvidia|triton)", _satisfied, "requirement", keeps=True
     ),
     Recogniser(r"\s?\+ (?:torch|nvidia|triton|numpy)[\w.-]*==\d", _uv_added, "torch nvidia triton numpy", keeps=True),
-    Recogniser(r"FROM\s+\S+[:/]\S+", _base_image, "from"),
-    Recogniser(r"RUN\s.{0,400}?\bpip3?\s+install\b.{0,400}?\btorch\b", _recipe_install, "run"),
 )

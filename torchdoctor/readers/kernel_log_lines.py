@@ -8,16 +8,19 @@ from collections.abc import Iterator
 from torchdoctor.facts import Gpu
 from torchdoctor.readers.driver_lines import NUMBER, loaded_driver
 from torchdoctor.readers.gpu_words import named_gpu, pci_address
+from torchdoctor.readers.lazy import lazily
 from torchdoctor.readers.recogniser import Recogniser, Spot
 from torchdoctor.readers.statement import Said
 from torchdoctor.values import DriverVersion
 
-_LEGACY = re.compile(rf"The NVIDIA (.{{3,80}}?) GPU installed in this system|The ({NUMBER}) NVIDIA driver will ignore")
-_OPEN_ONLY = re.compile(r"(?:not supported by open|requires use of the NVIDIA open kernel modules)")
-_PCI_OF_LOG = re.compile(
+_LEGACY = lazily(rf"The NVIDIA (.{{3,80}}?) GPU installed in this system|The ({NUMBER}) NVIDIA driver will ignore")
+_OPEN_ONLY = lazily(r"(?:not supported by open|requires use of the NVIDIA open kernel modules)")
+_PCI_OF_LOG = lazily(
     r"NVIDIA GPU ([0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]) \(PCI ID: 10de:([0-9a-f]{4})\)", re.IGNORECASE
 )
-_FABRIC = re.compile(rf"driver interface version {NUMBER} don't match with driver version ({NUMBER})")
+_FABRIC = lazily(rf"driver interface version {NUMBER} don't match with driver version ({NUMBER})")
+_CLIENT = lazily(rf"API mismatch: the client has the version ({NUMBER})")
+_MODULE = lazily(rf"this kernel module has the version ({NUMBER})")
 _LOG_WINDOW = 8  # lines of one kernel message
 
 
@@ -36,6 +39,16 @@ def _kernel_log(spot: Spot) -> Iterator[Said]:
         yield Said("driver.flavour", "open" if "not supported by open" in text else "proprietary", spot.source)
     if "NVIDIA" in spot.text:
         yield from _legacy(text, spot.source)
+    if "API mismatch" in spot.text:
+        yield from _mismatch(text, spot.source)
+
+
+def _mismatch(text: str, source: str) -> Iterator[Said]:
+    """The client's libraries are of another version than the kernel module that runs."""
+    if client := _CLIENT.search(text):
+        yield Said("driver.library_version", DriverVersion.parse(client[1]), source)
+    if module := _MODULE.search(text):
+        yield from loaded_driver(module[1], source)
 
 
 def _legacy(text: str, source: str) -> Iterator[Said]:

@@ -5,12 +5,12 @@ The csv, ``-q`` and ``-q -x`` forms are read in nvidia_smi_csv and nvidia_smi_lo
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchdoctor.facts import Gpu, Unknown
 from torchdoctor.readers.gpu_words import MEBIBYTE, is_cut, named_gpu, pci_address
+from torchdoctor.readers.lazy import lazily
 from torchdoctor.readers.nvidia_smi_csv import is_csv, read_csv
 from torchdoctor.readers.nvidia_smi_long import read_long, read_xml
 from torchdoctor.readers.nvidia_smi_values import cuda_said, driver_said, library_said
@@ -21,21 +21,21 @@ from torchdoctor.values import DriverVersion
 if TYPE_CHECKING:
     from torchdoctor.tables import Tables
 
-_HEADER = re.compile(r"NVIDIA-SMI\s+(\S+)\s+(?:Driver|KMD) Version:\s*(\S+)(?:\s+CUDA(?: UMD)? Version:\s*(\S+))?")
-_WINDOWS = re.compile(r"\b(?:Driver-Model|TCC/WDDM|WDDM|MCDM)\b")
-_ROW = re.compile(r"\s*(\d{1,3})\s+(\S.*?)\s+(?:On|Off|N/A|WDDM|TCC|MCDM|ERR!|Enabled|Disabled)\s*$")
-_BUS = re.compile(r"\s*([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9A-Fa-f]|N/A|ERR!)\s")
-_MEMORY = re.compile(r"/\s*(\d{2,7})MiB")
-_MIG_STATE = re.compile(r"\s*(Enabled|Disabled)\*?\s*$")
-_MIG_ROW = re.compile(r"\s*(\d{1,3})\s+\d+\s+\d+\s+\d+\s*$")
-_NO_MIG = re.compile(r"No MIG devices found")
-_LISTED = re.compile(r"\s*GPU (\d{1,3}): (\S.{0,120}?)\s*(?:\(UUID: \S*\))?\s*$")
-_LISTED_MIG = re.compile(r"\s*MIG \S+\s+Device\s+\d+")
-_LOST = re.compile(
+_HEADER = lazily(r"NVIDIA-SMI\s+(\S+)\s+(?:Driver|KMD) Version:\s*(\S+)(?:\s+CUDA(?: UMD)? Version:\s*(\S+))?")
+_WINDOWS = lazily(r"\b(?:Driver-Model|TCC/WDDM|WDDM|MCDM)\b")
+_ROW = lazily(r"\s*(\d{1,3})\s+(\S.*?)\s+(?:On|Off|N/A|WDDM|TCC|MCDM|ERR!|Enabled|Disabled)\s*$")
+_BUS = lazily(r"\s*([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9A-Fa-f]|N/A|ERR!)\s")
+_MEMORY = lazily(r"(?:(\d{1,7})MiB)?\s*/\s*(\d{2,7})MiB")
+_MIG_STATE = lazily(r"\s*(Enabled|Disabled)\*?\s*$")
+_MIG_ROW = lazily(r"\s*(\d{1,3})\s+\d+\s+\d+\s+\d+\s*$")
+_NO_MIG = lazily(r"No MIG devices found")
+_LISTED = lazily(r"\s*GPU (\d{1,3}): (\S.{0,120}?)\s*(?:\(UUID: \S*\))?\s*$")
+_LISTED_MIG = lazily(r"\s*MIG \S+\s+Device\s+\d+")
+_LOST = lazily(
     r"GPU\s?([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9A-Fa-f])[^\n]{0,20}(?:Unknown Error|GPU is lost)"
 )
-_LIBRARY = re.compile(r"NVML library version:\s*([\d.]+)")
-_QUOTED_NAME = re.compile(r"[\"'\u2018`]nvidia-smi[\"'\u2019`]")
+_LIBRARY = lazily(r"NVML library version:\s*([\d.]+)")
+_QUOTED_NAME = lazily(r"[\"'\u2018`]nvidia-smi[\"'\u2019`]")
 _ERROR_CELL = "ERR!"
 _CELLS = 3  # a GPU's row: name, bus, ECC
 
@@ -145,7 +145,9 @@ def _row_gpu(name: str, bus: str, tables: Tables | None) -> Gpu:
 def _more(gpu: Gpu, cells: list[str]) -> Gpu:
     """The second line holds the memory, the third the MIG mode."""
     if memory := _MEMORY.search(cells[1]):
-        gpu = replace(gpu, memory=int(memory[1]) * MEBIBYTE)
+        gpu = replace(gpu, memory=int(memory[2]) * MEBIBYTE)
+        if memory[1]:
+            gpu = replace(gpu, memory_free=(int(memory[2]) - int(memory[1])) * MEBIBYTE)
     if state := _MIG_STATE.match(cells[2]):
         gpu = replace(gpu, mig=state[1].lower())
     return gpu

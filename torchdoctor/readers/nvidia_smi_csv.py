@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 
 from torchdoctor.readers.gpu_words import pci_address, vendor_of
+from torchdoctor.readers.lazy import lazily
 from torchdoctor.readers.nvidia_smi_values import ARCH, MEMORY, NAMES, NOT_THERE, Values, rows_said
 from torchdoctor.readers.statement import Said
 
-_COLUMN = re.compile(r"([a-z][a-z0-9_.]{1,60})(?: \[[A-Za-z%/]{1,8}\])?")
+_COLUMN = lazily(r"([a-z][a-z0-9_.]{1,60})(?: \[[A-Za-z%/]{1,8}\])?")
 _KNOWN = {
     *NAMES, "index", "driver_version", "compute_cap", "memory.total", "pci.bus_id", "gpu_bus_id", "uuid", "gpu_uuid",
 }  # fmt: skip
 _NOT_GPUS = {"pid", "used_gpu_memory", "process_name"}
-_DRIVER = re.compile(r"\d{3}\.\d{2,3}(?:\.\d{2,3})?")
-_UUID = re.compile(r"(?:GPU|MIG)-\S+")
-_NUMBER = re.compile(r"\d{1,7}(?:\.\d{1,3})?(?: (?:MiB|W|%|MHz))?")
+_DRIVER = lazily(r"\d{3}\.\d{2,3}(?:\.\d{2,3})?")
+_UUID = lazily(r"(?:GPU|MIG)-\S+")
+_NUMBER = lazily(r"\d{1,7}(?:\.\d{1,3})?(?: (?:MiB|W|%|MHz))?")
 
 
 def is_csv(text: str) -> bool:

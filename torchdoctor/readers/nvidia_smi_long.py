@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
+from torchdoctor.readers.lazy import lazily
 from torchdoctor.readers.nvidia_smi_values import SICK, Values, cuda_said, driver_said, rows_said
 from torchdoctor.readers.statement import Said
 
-_LONG_GPU = re.compile(r"GPU ([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9A-Fa-f])\s*$")
-_LONG_PAIR = re.compile(r"(\s*)(\S[^:\n]{0,60}?)\s*:\s(.*)$")
+_LONG_GPU = lazily(r"GPU ([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9A-Fa-f])\s*$")
+_LONG_PAIR = lazily(r"(\s*)(\S[^:\n]{0,60}?)\s*:\s(.*)$")
 _OWN_KEYS = 4  # columns of indent of a GPU's own keys; those of a section stand deeper
-_TAG = re.compile(r"<(/?)([a-z_]{1,40})(?:\s+id=\"([^\"<>]{0,40})\")?\s*>([^<\n]{0,200})")
+_TAG = lazily(r"<(/?)([a-z_]{1,40})(?:\s+id=\"([^\"<>]{0,40})\")?\s*>([^<\n]{0,200})")
 
 
 def read_long(text: str, source: str) -> Iterator[Said]:

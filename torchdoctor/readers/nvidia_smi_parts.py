@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from functools import partial
 
 from torchdoctor.readers.document import Document, Part
+from torchdoctor.readers.lazy import lazily
 from torchdoctor.readers.nvidia_smi_csv import is_csv
 from torchdoctor.readers.nvidia_smi_values import NAMES
 
 KIND = "nvidia_smi"
 
-_TABLE = re.compile(r"\s*(?:[|+].*[|+]|[|+][-=+|\s]*)$")
-_TABLE_START = re.compile(
-    r"\s*\|\s*NVIDIA-SMI\s+\S|\s*\|\s+\d+\s+\S.*\|\s*(?:[0-9A-Fa-f]{4,8}:[0-9A-Fa-f:.]{7}|N/A)\s.*\|"
-)
-_HEADER_ALONE = re.compile(r"[\s|]*NVIDIA-SMI\s+\d[\d.]*\s+(?:Driver|KMD) Version:\s*\S+")
-_LISTED = re.compile(r"\s*GPU \d{1,3}: \S.{0,120}\(UUID: \S*\)\s*$")
-_LISTED_MIG = re.compile(r"\s*MIG \S+\s+Device\s+\d+")
-_LONG_LINE = re.compile(r"\s{4,}\S|\S[^:]{0,60}\s*:\s|GPU [0-9A-Fa-f]{8}:[0-9A-Fa-f:.]{7}\s*$|\s*$")
-_CSV = re.compile(
+_TABLE = lazily(r"\s*(?:[|+].*[|+]|[|+][-=+|\s]*)$")
+_TABLE_START = lazily(r"\s*\|\s*NVIDIA-SMI\s+\S|\s*\|\s+\d+\s+\S.*\|\s*(?:[0-9A-Fa-f]{4,8}:[0-9A-Fa-f:.]{7}|N/A)\s.*\|")
+_HEADER_ALONE = lazily(r"[\s|]*NVIDIA-SMI\s+\d[\d.]*\s+(?:Driver|KMD) Version:\s*\S+")
+_LISTED = lazily(r"\s*GPU \d{1,3}: \S.{0,120}\(UUID: \S*\)\s*$")
+_LISTED_MIG = lazily(r"\s*MIG \S+\s+Device\s+\d+")
+_LONG_LINE = lazily(r"\s{4,}\S|\S[^:]{0,60}\s*:\s|GPU [0-9A-Fa-f]{8}:[0-9A-Fa-f:.]{7}\s*$|\s*$")
+_CSV = lazily(
     r"[a-z][a-z0-9_.]{3,40}(?: \[\w{1,5}\])?(?:,|$)"
     r"|.{0,60}?\b(?:NVIDIA|Tesla|GeForce|Quadro|RTX|GTX|TITAN)\b[^,]{0,60},"
 )

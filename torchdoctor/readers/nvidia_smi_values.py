@@ -7,18 +7,19 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from torchdoctor.facts import Gpu, Unknown
 from torchdoctor.readers.gpu_words import MEBIBYTE, named_gpu, pci_address
+from torchdoctor.readers.lazy import lazily
 from torchdoctor.readers.statement import Said
 from torchdoctor.records import replace
 from torchdoctor.values import CudaVersion, DriverVersion, GpuArch
 
 NAMES = {"name", "gpu_name"}
-ARCH = re.compile(r"\d{1,2}\.\d")
-MEMORY = re.compile(r"(\d{2,7})(?: MiB)?")
-NOT_THERE = re.compile(r"\[?(?:N/A|Not Supported|Unknown Error|GPU requires reset)\]?", re.IGNORECASE)
+ARCH = lazily(r"\d{1,2}\.\d")
+MEMORY = lazily(r"(\d{2,7})(?: MiB)?")
+NOT_THERE = lazily(r"\[?(?:N/A|Not Supported|Unknown Error|GPU requires reset)\]?", re.IGNORECASE)
 SICK = {"unknown error": "unknown error", "gpu requires reset": "requires reset"}
 
 _GPU_COLUMNS = {*NAMES, "pci.bus_id", "gpu_bus_id", "compute_cap"}
-_PCI_ID = re.compile(r"(?:0x)?([0-9A-F]{4})10DE", re.IGNORECASE)
+_PCI_ID = lazily(r"(?:0x)?([0-9A-F]{4})10DE", re.IGNORECASE)
 
 Values = Mapping[str, str]
 

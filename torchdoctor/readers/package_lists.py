@@ -7,25 +7,26 @@ from collections.abc import Callable, Iterator
 
 from torchdoctor.facts import Package, Packages
 from torchdoctor.readers.document import Document, Line, Part
+from torchdoctor.readers.lazy import lazily
 from torchdoctor.readers.package_rows import conda_row, freeze_row, is_conda_build, table_row
 from torchdoctor.readers.statement import Said
 from torchdoctor.readers.torch_words import torch_said
 
 PIP, CONDA = "pip_list", "conda_list"
 
-_PIP_HEADER = re.compile(r"\s*Package\s+Version\b")
-_CONDA_HEADER = re.compile(
+_PIP_HEADER = lazily(r"\s*Package\s+Version\b")
+_CONDA_HEADER = lazily(
     r"\s*#\s*(?:packages in environment at|Name\s+Version\b)|\s*List of packages in environment", re.IGNORECASE
 )
-_RULE = re.compile(r"\s*-{3,}(?:\s+-{2,})*\s*$")
-_CONDA_COLUMNS = re.compile(r"\s*\S+\s+v?\d\S*\.\S*\s+(\S+)(?:\s+(\S+))?\s*$")
+_RULE = lazily(r"\s*-{3,}(?:\s+-{2,})*\s*$")
+_CONDA_COLUMNS = lazily(r"\s*\S+\s+v?\d\S*\.\S*\s+(\S+)(?:\s+\[[\w,-]+\])?(?:\s+(\S+))?\s*$")
 _CHANNELS = {"conda-forge", "pytorch", "nvidia", "defaults", "main", "anaconda", "intel", "pypi", "xformers"}
 # A list without a header counts only when it names one of these: then the other lines are packages too.
 _ANCHORS = {
     "torch", "torchvision", "torchaudio", "torchtext", "pytorch", "pytorch-cuda", "pip", "setuptools", "numpy",
     "triton", "pytorch-triton", "pytorch-triton-rocm", "pytorch-triton-xpu", "xformers", "flash-attn", "vllm",
 }  # fmt: skip
-_ANCHOR = re.compile(
+_ANCHOR = lazily(
     r"nvidia-(?:[a-z-]+-cu\d\d|cublas|cudnn|nccl|cuda-(?:runtime|nvrtc|cupti|nvcc))|torch-[a-z]+|cuda-[a-z]+|rocm-sdk-[a-z]+"
 )
 _ANCHOR_STARTS = ("nvidia-", "torch-", "torch_", "cuda-", "rocm-sdk")

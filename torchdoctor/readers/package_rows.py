@@ -5,17 +5,20 @@ from __future__ import annotations
 import re
 
 from torchdoctor.facts import Package, Unknown
+from torchdoctor.readers.lazy import lazily
 
 _NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,80}[A-Za-z0-9])?"
 _VERSION = r"v?\d[\w.!+]{0,60}"
-_FREEZE = re.compile(rf"({_NAME})(?:\[[\w,-]*\])?===?({_VERSION})(?:\s*(?:;|#|//|--).*)?$")
-_EXPRESSION = re.compile(r"torch\.(?:version|cuda|__)")  # a Python expression and its answer, not a package
-_FILE = re.compile(rf"({_NAME})\s+@\s+\S*?/(?:[\w.]+)-(\d[\w.!+%]{{0,60}})-\S*\.whl\S*$")
-_TABLE = re.compile(
+_FREEZE = lazily(rf"({_NAME})(?:\[[\w,-]*\])?===?({_VERSION})(?:\s*(?:;|#|//|--).*)?$")
+_EXPRESSION = lazily(r"torch\.(?:version|cuda|__)")  # a Python expression and its answer, not a package
+_FILE = lazily(rf"({_NAME})\s+@\s+\S*?/(?:[\w.]+)-(\d[\w.!+%]{{0,60}})-\S*\.whl\S*$")
+_TABLE = lazily(
     rf"({_NAME})\s+({_VERSION})(?:\s+(?:[/~\\]|[A-Za-z]:[\\/]).*|\s+(?:pip|uv|conda|poetry)|\s*(?://|#).*)?$"
 )
-_CONDA = re.compile(rf"({_NAME})\s+({_VERSION})(?:\s+([\w.+*<>-]{{1,80}})(?:\s+(\S{{1,120}}))?)?$")
-_CONDA_BUILD = re.compile(r"\d+|pypi_\d+|(?:\w[\w.+]*_)?h?[0-9a-f]*_?\d+|mkl|cuda|cpu|openblas|pyh\w+|py\d\w*|<pip>")
+_CONDA = lazily(
+    rf"({_NAME})\s+({_VERSION})(?:\s+([\w.+*<>-]{{1,80}})(?:\s+\[[\w,-]{{1,60}}\])?(?:\s+(\S{{1,120}}))?)?$"
+)
+_CONDA_BUILD = lazily(r"\d+|pypi_\d+|(?:\w[\w.+]*_)?h?[0-9a-f]*_?\d+|mkl|cuda|cpu|openblas|pyh\w+|py\d\w*|<pip>")
 
 
 def normalised(name: str) -> str:

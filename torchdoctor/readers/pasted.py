@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from torchdoctor.facts import Package, Variables, is_known
+from torchdoctor.facts import ErrorText, Package, Quoted, Variables, is_known
 from torchdoctor.readers.statement import Said
 from torchdoctor.recording import Recording
 from torchdoctor.records import replace
@@ -24,7 +24,7 @@ def read_pasted(recording: Recording, tables: Tables) -> Iterator[Said]:
 
     redactor = Redactor(Identity())
     for said in read_texts(recording.texts, tables):
-        yield said if said.path == "messages" else said._replace(value=_redacted(said.value, redactor))
+        yield said._replace(value=_redacted(said.value, redactor))
 
 
 def _redacted(value: Any, redactor: Redactor) -> Any:
@@ -34,6 +34,12 @@ def _redacted(value: Any, redactor: Redactor) -> Any:
         return tuple(redactor.text(item) for item in value)
     if isinstance(value, Variables):
         return Variables(redactor.value(dict(value.values)), complete=value.complete)
+    if isinstance(value, Quoted):
+        return Quoted(tuple(_error(error, redactor) for error in value.errors), redactor.text(value.last_error))
     if isinstance(value, Package) and is_known(value.location) and value.location:
         return replace(value, location=redactor.text(str(value.location)))
     return value
+
+
+def _error(error: ErrorText, redactor: Redactor) -> ErrorText:
+    return replace(error, text=redactor.text(error.text), values=redactor.value(dict(error.values)))

@@ -5,23 +5,24 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from torchdoctor.readers.lazy import lazily
 from torchdoctor.readers.statement import Said
 from torchdoctor.values import PythonTag, Version, canonical_machine
 
 MACHINES = r"x86_64|x86-64|x64|amd64|AMD64|aarch64|arm64|ARM64|i[3-6]86|armv7l|ppc64le|riscv64|s390x"
 
-_EXAMPLE = re.compile(r"\[[^\]]{0,80}\]\s*")  # what the form of an issue tracker suggests
-_MACHINE_AT_END = re.compile(rf"\s+\(?({MACHINES})\)?\s*$")
-_NUMBER = re.compile(r"(?<![\w.])v?(\d{1,4}(?:\.\d{1,6}){0,3})")
-_PARENTHESES = re.compile(r"\([^()]*\)")
-_WINDOWS_BUILD = re.compile(r"\b(10\.0\.\d{5})\b")
-_LINUX = re.compile(rf"Linux-(\S{{1,80}}?)-({MACHINES})-(?:(?:{MACHINES})-)?with-(\S*)")
-_DARWIN = re.compile(rf"(?:macOS|Darwin)-(\d[\d.]*)-({MACHINES})", re.IGNORECASE)
-_WINDOWS = re.compile(r"Windows-(?:\w+-)?(\d+\.\d+\.\d+)|Windows\S*-(AMD64|ARM64)", re.IGNORECASE)
-_PYTHON = re.compile(
+_EXAMPLE = lazily(r"\[[^\]]{0,80}\]\s*")  # what the form of an issue tracker suggests
+_MACHINE_AT_END = lazily(rf"\s+\(?({MACHINES})\)?\s*$")
+_NUMBER = lazily(r"(?<![\w.])v?(\d{1,4}(?:\.\d{1,6}){0,3})")
+_PARENTHESES = lazily(r"\([^()]*\)")
+_WINDOWS_BUILD = lazily(r"\b10\.0(?:\.|, Build )(\d{5})\b")
+_LINUX = lazily(rf"Linux-(\S{{1,80}}?)-({MACHINES})-(?:(?:{MACHINES})-)?with-(\S*)")
+_DARWIN = lazily(rf"(?:macOS|Darwin)-(\d[\d.]*)-({MACHINES})", re.IGNORECASE)
+_WINDOWS = lazily(r"Windows-(?:\w+-)?(\d+\.\d+\.\d+)|Windows\S*-(AMD64|ARM64)", re.IGNORECASE)
+_PYTHON = lazily(
     r"(?:CPython\s+|Python\s+)?v?(\d\.\d{1,2}(?:\.\d{1,3})?)(?=(?:a|b|rc)\d|\+|t?\b)(?:(?:a|b|rc)\d+)?\+?(t\b)?"
 )
-_PLATFORM_NAME = re.compile(r"(linux|win|osx)-?(64|32|aarch64|arm64)?|windows|darwin|macos", re.IGNORECASE)
+_PLATFORM_NAME = lazily(r"(linux|win|osx)-?(64|32|aarch64|arm64)?|windows|darwin|macos", re.IGNORECASE)
 _PLATFORMS = {
     "linux": "linux",
     "win": "windows",
@@ -30,9 +31,9 @@ _PLATFORMS = {
     "macos": "macos",
     "darwin": "macos",
 }
-_BITS = re.compile(r"\b(32|64)[- ]bit")
-_COMPILED_FOR = re.compile(r"\[MSC v\.\d+ (\d\d) bit \((\w+)\)\]")
-_LINUX_WORDS = re.compile(
+_BITS = lazily(r"\b(32|64)[- ]bit")
+_COMPILED_FOR = lazily(r"\[MSC v\.\d+ (\d\d) bit \((\w+)\)\]")
+_LINUX_WORDS = lazily(
     r"linux|ubuntu|debian|fedora|centos|red ?hat|rhel|rocky|alma|suse|arch\b|manjaro|mint|nixos|gentoo|alpine|kali"
     r"|amzn|pop!?_os",
     re.IGNORECASE,
@@ -79,7 +80,7 @@ def _platform_name(match: re.Match[str], source: str) -> Iterator[Said]:
 def _release_number(text: str, name: str) -> str:
     if name == "windows":
         build = _WINDOWS_BUILD.search(text)
-        return build[1] if build else ""
+        return f"10.0.{build[1]}" if build else ""
     number = _NUMBER.search(_PARENTHESES.sub("", text)) or _NUMBER.search(text)
     if not number:
         return ""

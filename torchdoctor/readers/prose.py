@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 
 from torchdoctor.readers.document import Document
 from torchdoctor.readers.gpu_words import named_gpu
+from torchdoctor.readers.lazy import lazily
 from torchdoctor.readers.platform_words import distribution_said, platform_said, python_said
 from torchdoctor.readers.statement import Said
 from torchdoctor.readers.torch_words import torch_said
@@ -17,37 +18,40 @@ from torchdoctor.values import canonical_machine
 
 _SHORT_TEXT = 40  # lines: a longer text is a log
 _SHORT_LINE = 140
-_LOG = re.compile(
+_LOG = lazily(
     r"Error\b|ERROR\b|\.whl\b|Exception|Warning|Traceback|^\s*File \"|^\s+at |https?://|\bFATAL|==|[{}]|->|=>"
-    r"|compared|tried|tested|works on|built for|you have|"
+    r"|compared|tried|tested|works on|built for|you have|requires|ninstall|existing installation|candidates|"
     r"[A-Za-z]:\\|^\s*[#$>]|\"\"\"|^\s*\[|\bpip\b|\bimport\b|\bWARNING|\bINFO\b|command not found|\bnot found\b"
 )
-_DISTRIBUTION = re.compile(
+_DISTRIBUTION = lazily(
     r"\b((?:Ubuntu|Debian GNU/Linux|Debian|Fedora(?: Linux)?|CentOS(?: Linux)?|Rocky Linux|AlmaLinux"
     r"|Amazon Linux|RHEL|openSUSE Leap)\s+"
     r"(?:\w+ \(\d{1,2}(?:\.\d{1,2})?\)|\d{1,4}(?:\.\d{1,2})?(?: LTS)?))"
 )
-_WINDOWS = re.compile(r"\b(?:Windows|windows)\s?(?:10|11|Server)?\b")
-_MAC = re.compile(r"\b(?:macos-\d\d|macOS|Mac ?OS X|MacBook|Mac ?mini|iMac|Mac Studio|Intel Mac)\b")
-_MAC_INTEL = re.compile(r"\bIntel Mac\b|\b(?:MacBook|iMac|Mac)\b.{0,30}\bIntel\b")
-_MAC_ARM = re.compile(r"\b(?:MacBook|iMac|Mac)\b.{0,30}\bM[1-9]\b|\bApple [Ss]ilicon\b")
-_WSL = re.compile(r"(?<!no )(?<!not )(?<!without )\bWSL ?([12])\b(?!\.)")
-_MACHINE = re.compile(r"\b(x86_64|aarch64|arm64)\b")
-_JETSON = re.compile(r"\b(Jetson (?:Nano|TX[12]|(?:AGX )?(?:Xavier|Orin|Thor)(?: (?:NX|Nano|AGX))?))\b")
-_JETPACK = re.compile(r"\b[Jj]et[Pp]ack (\d\.\d(?:\.\d)?)\b")
-_L4T = re.compile(r"\bL4T [rR]?(\d{2}\.\d{1,2}(?:\.\d{1,2})?)\b")
-_GPU = re.compile(
-    r"\b(NVIDIA [A-Z]{1,2}\d{1,3}[A-Z]{0,2}\b(?:-[A-Z]+\d?-\d+GB)?|(?:NVIDIA )?(?:GeForce )?[RG]TX (?:PRO )?\d{3,4}"
-    r"(?: Ti| SUPER)*(?: Laptop GPU)?"
+_WINDOWS = lazily(r"\b(?:Windows|windows)\s?(?:10|11|Server)?\b")
+_MAC = lazily(
+    r"\b(?:macos-\d\d|macOS|Mac ?OS X|MacBook|Mac ?[Mm]ini|iMac|Mac (?:Studio|Pro|M[1-9])|Intel Mac|Apple M[1-9]"
+    r"|Darwin \d\d\.\d)\b"
+)
+_MAC_INTEL = lazily(r"\bIntel Mac\b|\b(?:MacBook|iMac|Mac)\b.{0,30}\bIntel\b")
+_MAC_ARM = lazily(r"\b(?:MacBook|iMac|Mac)\b.{0,30}\bM[1-9]\b|\bApple (?:[Ss]ilicon|M[1-9])\b")
+_WSL = lazily(r"(?<!no )(?<!not )(?<!without )\bWSL ?([12])\b(?!\.)")
+_MACHINE = lazily(r"\b(x86_64|aarch64|arm64)\b")
+_JETSON = lazily(r"\b(Jetson (?:Nano|TX[12]|(?:AGX )?(?:Xavier|Orin|Thor)(?: (?:NX|Nano|AGX))?))\b")
+_JETPACK = lazily(r"\b[Jj]et[Pp]ack (\d\.\d(?:\.\d)?)\b")
+_L4T = lazily(r"\bL4T [rR]?(\d{2}\.\d{1,2}(?:\.\d{1,2})?)\b")
+_GPU = lazily(
+    r"\b(NVIDIA [A-Z]{1,2}\d{1,3}[A-Z]{0,2}\b(?:-[A-Z]+\d?-\d+GB)?|(?:NVIDIA )?(?:GeForce )?[RG]TX ?(?:PRO )?\d{3,4}"
+    r"(?: ?T[Ii]| SUPER)*(?: Laptop GPU)?"
     r"|(?:AMD )?Radeon(?:\(TM\))? (?:RX )?\d{3,4}[A-Z]{0,3}(?: XTX?)?|Intel Arc [AB]\d{3}M?)\b"
 )
-_GFX = re.compile(r"^\s*((?:AMD )?Radeon.{1,60}\(gfx[0-9a-f]{3,4}\))")
-_PYTHON = re.compile(r"\b[Pp]ython(?: version)?[ :=-]{0,2}v?(3\.\d{1,2}(?:\.\d{1,2})?)\b")
-_TORCH = re.compile(
+_GFX = lazily(r"^\s*((?:AMD )?Radeon.{1,60}\(gfx[0-9a-f]{3,4}\))")
+_PYTHON = lazily(r"\b[Pp]ython(?: version)?[ :=-]{0,2}v?(3\.\d{1,2}(?:\.\d{1,2})?)\b")
+_TORCH = lazily(
     r"\b(?:[Pp]y)?[Tt]orch(?: version)?(?: is|[=:-])? ?v?"
     r"(\d\.\d{1,2}(?:\.\d)?(?:\+(?:cu|rocm)\d[\d.]*|\+cpu|\+xpu)?)(?![.\w])"
 )
-_RELEASED = re.compile(r"\d\.\d{1,2}\.\d(?:\+\w[\w.]*)?")
+_RELEASED = lazily(r"\d\.\d{1,2}\.\d(?:\+\w[\w.]*)?")
 
 
 def read_prose(document: Document) -> Iterator[Said]:

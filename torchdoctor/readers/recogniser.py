@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from torchdoctor.readers.document import Document
     from torchdoctor.tables import Tables
 
-_FIRST_WORD = re.compile(r"[\s*\-+\u2022`\"|$#>%/(]*([A-Za-z]+)")
+_FIRST_WORD = re.compile(r"[\s*\-+\u2022`\"|$#>%/(]{0,60}([A-Za-z]+)")
 
 
 @record(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Spot:
         return next((text.strip() for text in reversed(before) if text), "")
 
 
-@record(frozen=True, slots=True)
+@record(frozen=True, slots=True, eq=False)
 class Recogniser:
     """One kind of line: a pattern for its start, and what such a line says.
 
@@ -79,29 +79,45 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 def read_lines(document: Document, recognisers: Sequence[Recogniser], tables: Tables) -> Iterator[Said]:
     """What single lines say: the recognisers that a line's words call for read it, until one takes it."""
     for index, candidates in sorted(_candidates(document, recognisers).items()):
-        text = document.texts[index]
+        text = document.texts[index].lstrip()  # patterns begin with any number of blanks: thousands would be slow
         for recogniser in candidates:
             if not _compiled(recogniser.pattern).match(text):
                 continue
-            said = list(recogniser.read(Spot(document, index, tables)))
+            said = _statements(recogniser, Spot(document, index, tables))
             yield from said
             if recogniser.drops or (said and not recogniser.keeps):
                 document.take("line", [index])
                 break
 
 
+def _statements(recogniser: Recogniser, spot: Spot) -> list[Said]:
+    """What a line says; nothing when something in it only looks like a version."""
+    try:
+        return list(recogniser.read(spot))
+    except ValueError:
+        return []
+
+
 def _candidates(document: Document, recognisers: Sequence[Recogniser]) -> dict[int, list[Recogniser]]:
     """The recognisers to try on each line, in their order."""
-    by_first: dict[str, list[int]] = {}
-    for place, recogniser in enumerate(recognisers):
-        for word in recogniser.first.split():
-            by_first.setdefault(word, []).append(place)
+    by_first = _by_first(tuple(recognisers))
     found: dict[int, set[int]] = {}
     for index, text in document.free():
         first = _FIRST_WORD.match(text)
         if first and (places := by_first.get(first[1].lower())):
             found[index] = set(places)
     for place, recogniser in enumerate(recognisers):
-        for index in document.lines_with(*recogniser.words):
+        present = [word for word in recogniser.words if document.may_have(word)]
+        for index in document.lines_with(*present) if present else ():
             found.setdefault(index, set()).add(place)
     return {index: [recognisers[place] for place in sorted(places)] for index, places in found.items()}
+
+
+@cache
+def _by_first(recognisers: tuple[Recogniser, ...]) -> dict[str, list[int]]:
+    """The places of the recognisers that a first word calls for."""
+    places: dict[str, list[int]] = {}
+    for place, recogniser in enumerate(recognisers):
+        for word in recogniser.first.split():
+            places.setdefault(word, []).append(place)
+    return places

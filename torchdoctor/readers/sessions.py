@@ -9,6 +9,7 @@ from itertools import takewhile
 from torchdoctor.facts import Gpu
 from torchdoctor.readers.document import command_of
 from torchdoctor.readers.gpu_words import named_gpu, vendor_of
+from torchdoctor.readers.lazy import lazily
 from torchdoctor.readers.recogniser import Recogniser, Spot
 from torchdoctor.readers.statement import Said
 from torchdoctor.readers.torch_words import torch_said
@@ -16,11 +17,12 @@ from torchdoctor.values import CudaVersion, GpuArch
 
 _CALLS = r"cuda\.(?:is_available|get_arch_list|get_device_name|get_device_capability)"
 _NAMES = rf"__version__|__file__|version\.(?:cuda|hip)|{_CALLS}"
-_EXPRESSION = re.compile(rf"torch\.({_NAMES})(?:\s*\(\s*(?:\d|[\"']?cuda(?::\d)?[\"']?)?\s*\))?")
-_BESIDE = re.compile(r"\s*(?:[:=]|->|#)?\s*(\S.{0,2000})$")
-_OUT = re.compile(r"Out\s?\[\d+\]:\s*")
-_ARCHES = re.compile(r"\[((?:'(?:(?:sm|compute)_\d{2,3}[af]?|gfx\w{3,12})'(?:, )?){1,40})\]")
-_PAIR = re.compile(r"\((\d{1,2}), (\d)\)")
+_EXPRESSION = lazily(rf"torch\.({_NAMES})(?:\s*\(\s*(?:\d|[\"']?cuda(?::\d)?[\"']?)?\s*\))?")
+_BESIDE = lazily(r"\s*(?:[:=]|->|#)?\s*(\S.{0,2000})$")
+_OUT = lazily(r"Out\s?\[\d+\]:\s*")
+_WORD = lazily(r"\[[^\]]{0,2000}\]|\([^)]{0,40}\)|\S+")
+_ARCHES = lazily(r"\[((?:'(?:(?:sm|compute)_\d{2,3}[af]?|gfx\w{3,12})'(?:, )?){1,40})\]")
+_PAIR = lazily(r"\((\d{1,2}), (\d)\)")
 _WINDOW = 5  # lines in which an answer may follow: a warning may stand between
 
 
@@ -46,7 +48,7 @@ def _answers(spot: Spot, rest: str) -> Iterator[str]:
 
 
 def _pair_up(names: list[str], answer: str, source: str) -> Iterator[Said]:
-    words = [answer] if len(names) == 1 else answer.split()
+    words = [answer] if len(names) == 1 else _WORD.findall(answer)
     if len(words) == len(names):
         for name, word in zip(names, words, strict=True):
             yield from _READERS[name](word.strip().strip("'\"`"), source)

@@ -10,7 +10,7 @@ class Said(NamedTuple):
     """One statement of a reader.
 
     ``path`` is a fact's dotted path (``driver.version``) or one of the lists ``gpus``, ``packages``, ``env`` and
-    ``messages``; ``value`` has that fact's type, or is None for "looked, there is none".
+    ``quoted``; ``value`` has that fact's type, or is None for "looked, there is none".
     """
 
     path: str

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from torchdoctor.readers.lazy import lazily
 from torchdoctor.readers.platform_words import (
     MACHINES,
     compiler_version,
@@ -17,17 +18,17 @@ from torchdoctor.readers.recogniser import Recogniser, Spot
 from torchdoctor.readers.statement import Said
 from torchdoctor.values import CudaVersion, Libc, Version, canonical_machine
 
-_UNAME = re.compile(rf"Linux\s+\S+\s+(\d+\.\d+\S*)\s.*?\b({MACHINES})\b")
-_DARWIN = re.compile(rf"Darwin\s+\S+\s+(\d+\.\d+\S*)\s.*\b({MACHINES})$")
-_RELEASE_NUMBER = re.compile(r"(\d{1,2}\.\d{1,3}(?:\.\d{1,3})?[-+.\w]*)$")
-_VALUE = re.compile(r"[\w() ./-]{1,60}?\s*[:=]\s*[\"']?(.*?)[\"']?$")
-_LDD = re.compile(r"ldd \(.*\)\s+(\d+\.\d+)$")
-_MUSL = re.compile(r"musl libc \(|Version (\d+\.\d+(?:\.\d+)?)$")
-_RELEASE = re.compile(r"release (\d{1,2}\.\d{1,2})(?:, V(\d+\.\d+\.\d+))?")
-_SHM = re.compile(r"\S+\s+([\d.]+)([KMGT]?)i?B?\s+.*/dev/shm$")
+_UNAME = lazily(rf"Linux\s+\S+\s+(\d+\.\d+\S*)\s.*?\b({MACHINES})\b")
+_DARWIN = lazily(rf"Darwin\s+\S+\s+(\d+\.\d+\S*)\s.*\b({MACHINES})$")
+_RELEASE_NUMBER = lazily(r"(\d{1,2}\.\d{1,3}(?:\.\d{1,3})?[-+.\w]*)$")
+_VALUE = lazily(r"[\w() ./-]{1,60}?\s*[:=]\s*[\"']?(.*?)[\"']?$")
+_LDD = lazily(r"ldd \(.*\)\s+(\d+\.\d+)$")
+_MUSL = lazily(r"musl libc \(|Version (\d+\.\d+(?:\.\d+)?)$")
+_RELEASE = lazily(r"release (\d{1,2}\.\d{1,2})(?:, V(\d+\.\d+\.\d+))?")
+_SHM = lazily(r"\S+\s+(\d{1,9}(?:\.\d{1,4})?)([KMGT]?)i?B?\s+.*/dev/shm$")
 _UNITS = {"": 1024, "K": 1024, "M": 1024**2, "G": 1024**3, "T": 1024**4}
-_BARE_PYTHON = re.compile(r"Python (\d\.\d{1,2}\.\d{1,3}\S*.*)$")
-_L4T = re.compile(r"#?\s*R(\d{2}) \(release\), REVISION: ([\d.]+)")
+_BARE_PYTHON = lazily(r"Python (\d\.\d{1,2}\.\d{1,3}\S*.*)$")
+_L4T = lazily(r"#?\s*R(\d{2}) \(release\), REVISION: ([\d.]+)")
 _FLAGS_ENOUGH = 10  # a cut line of flags must not prove that an instruction set is missing
 
 
@@ -165,6 +166,8 @@ def _macos_version(spot: Spot) -> Iterator[Said]:
 
 
 def _container_command(spot: Spot) -> Iterator[Said]:
+    if any(map(_REFUSED.match, spot.following(_LINES_TO_ANSWER))):
+        return  # no container came of it, so what stands here is of the host
     match = re.search(r"\b(docker|podman|kubectl|apptainer|singularity)\b", spot.text)
     if match:
         kind = {"kubectl": "kubernetes", "singularity": "apptainer"}.get(match[1], match[1])
@@ -187,11 +190,13 @@ def _lscpu_rest(spot: Spot) -> Iterator[Said]:
     yield from ()
 
 
-_LSCPU = re.compile(
+_LSCPU = lazily(
     r"\s*(?:CPU op-mode\(s\)|Address sizes|Byte Order|On-line CPU\(s\) list|Vendor ID|CPU family|Thread\(s\) per core"
     r"|Core\(s\) per|Socket\(s\)|Stepping|CPU (?:max|min) MHz|CPU\(s\) scaling MHz|BogoMIPS|NUMA node|Vulnerability "
     r"|L[1-4][di]? cache|Frequency boost|Virtualization|Caches|Off-line CPU|BIOS |Cluster\(s\)|Model:\s+\d+$)"
 )
+_REFUSED = lazily(r"\s*(?:docker: )?Error response from daemon|\s*Error: (?:OCI runtime|stat |setting up CDI)")
+_LINES_TO_ANSWER = 12
 _PROMPT = r"(?:.{0,120}?[$#>%]\s+)?"
 _STARTS = r"docker (?:run|exec|compose)|podman (?:run|exec)|kubectl exec|(?:apptainer|singularity) (?:exec|run|shell)"
 _TYPED = ("docker run", "docker exec", "podman run", "podman exec", "kubectl exec", "apptainer ", "singularity ")
@@ -227,7 +232,6 @@ RECOGNISERS = (
     Recogniser(r"\s*#?\s*R\d{2} \(release\), REVISION", _tegra_release, "r"),
     Recogniser(r"\s*ProductVersion:", _macos_version, "productversion"),
     Recogniser(rf"\s*{_PROMPT}(?:sudo )?(?:{_STARTS})\b", _container_command, words=_TYPED, keeps=True),
-    Recogniser(r"\s*docker: Error response from daemon", _container_command, "docker", keeps=True),
     Recogniser(rf"\s*{_PROMPT}(?:srun|sbatch|salloc)\s", _slurm_command, "srun sbatch salloc", keeps=True),
 )
 _WINDOWS_PROMPT = r"\s*(?:\([\w.-]{1,60}\)\s+)?(?:PS\s+)?[A-Z]:\\[^<>|]{0,120}>"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from torchdoctor.readers.bounded import Bounded, read_rest, read_start
-from torchdoctor.recording import SCHEMA, PastedText
+from torchdoctor.recording import PastedText
 
 _SAMPLE = 64 * 1024
 
@@ -31,8 +31,7 @@ _ESCAPES = re.compile(
     r"|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?"  # window titles and links
     r"|\x1b[ -/]*[0-~]"  # everything shorter
 )
-_REPORT = re.compile(r'"schema"\s*:\s*"torchdoctor\.report/(\d{1,9})"')
-_RECORDING = re.compile(r'"schema"\s*:\s*"torchdoctor\.recording/(\d{1,9})"')
+_SCHEMA = re.compile(r'"schema"\s*:\s*"torchdoctor\.(report|recording)/(\d{1,9})"')
 _BEGINNING = 500  # a schema is named first
 _CONTROL = bytes(code for code in (*range(32), 127) if chr(code) not in "\t\n")
 # Controls of the second set, zero-width characters, and what turns the direction of writing on a terminal.
@@ -145,27 +144,17 @@ def clean(text: str) -> str:
     return _INVISIBLE.sub("", plain)
 
 
-def is_report_json(text: str) -> bool:
-    """Whether a text is one of our own reports: it says what was concluded, so reading it as evidence is a circle."""
-    return bool(_schema_of(text, _REPORT))
+def schema_of(text: str) -> tuple[str, int]:
+    """The name and number of our own schema, when a text is one of our files: ``("recording", 1)``, else ``("", 0)``.
 
-
-def is_newer_recording(text: str) -> bool:
-    """Whether a text is a recording in a format that only a later version of this program reads."""
-    version = _schema_of(text, _RECORDING)
-    return version > int(SCHEMA.rpartition("/")[2])
-
-
-def _schema_of(text: str, pattern: re.Pattern[str]) -> int:
-    """The number behind the schema's name, 0 for another text; of one that is cut off its beginning decides."""
+    Of a text that is cut off its beginning decides.
+    """
     start = text.lstrip()
-    if not start.startswith("{"):
-        return 0
+    if not start.startswith("{") or '"torchdoctor.re' not in text:
+        return "", 0
     try:
-        data = json.loads(start)
+        named = f'"schema": "{json.loads(start).get("schema")}"'
     except (ValueError, RecursionError):
-        match = pattern.search(start[:_BEGINNING])
-    else:
-        named = data.get("schema")
-        match = pattern.fullmatch(f'"schema": "{named}"') if isinstance(named, str) else None
-    return int(match[1]) if match else 0
+        named = start[:_BEGINNING]
+    match = _SCHEMA.search(named)
+    return (match[1], int(match[2])) if match else ("", 0)

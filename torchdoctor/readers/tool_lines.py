@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
-from torchdoctor.facts import Gpu, Package, Packages
+from torchdoctor.facts import Package, Packages
 from torchdoctor.readers.gpu_words import MEBIBYTE, named_gpu
+from torchdoctor.readers.lazy import lazily
 from torchdoctor.readers.nvidia_smi_values import driver_said
 from torchdoctor.readers.package_rows import normalised
 from torchdoctor.readers.platform_words import distribution_said
@@ -14,14 +14,13 @@ from torchdoctor.readers.recogniser import Recogniser, Spot
 from torchdoctor.readers.statement import Said
 from torchdoctor.readers.torch_words import torch_said
 from torchdoctor.records import replace
-from torchdoctor.values import CudaVersion, GfxId, GpuArch, Libc, Version
+from torchdoctor.values import CudaVersion, GpuArch, Libc, Version
 
-_NAME = re.compile(r"Name: ([A-Za-z0-9][\w.-]{0,80})$")
-_FIELD = re.compile(r"(Version|Location|Requires): (.*)$")
-_VIRTUAL = re.compile(r"__(cuda|glibc)=(\d{1,2}\.\d{1,2})")
-_INXI = re.compile(r"Device-\d+: NVIDIA .{0,60}?\[([^\]]{3,60})\].{0,60}?driver: (\S+)(?: v: (\d{3}\.[\d.]+))?")
-_GFX = re.compile(r"GPU\[\d+\]\s*:\s*GFX Version:\s*(gfx[0-9a-f]{3,4})")
-_PROPERTIES = re.compile(
+_NAME = lazily(r"Name: ([A-Za-z0-9][\w.-]{0,80})$")
+_FIELD = lazily(r"(Version|Location|Requires): (.*)$")
+_VIRTUAL = lazily(r"__(cuda|glibc)==?(\d{1,2}\.\d{1,2})")
+_INXI = lazily(r"Device-\d+: NVIDIA .{0,60}?\[([^\]]{3,60})\].{0,60}?driver: (\S+)(?: v: (\d{3}\.[\d.]+))?")
+_PROPERTIES = lazily(
     r"_CudaDeviceProperties\(name='([^']{3,80})', major=(\d{1,2}), minor=(\d), total_memory=(\d{1,7})MB"
 )
 _SHOWN = 12  # lines of one package in pip show
@@ -71,11 +70,6 @@ def _inxi(spot: Spot) -> Iterator[Said]:
             yield from driver_said(match[3], spot.source)
 
 
-def _gfx_version(spot: Spot) -> Iterator[Said]:
-    if match := _GFX.match(spot.text):
-        yield Said("gpus", (Gpu(vendor="amd", gfx=GfxId.parse(match[1])),), spot.source)
-
-
 def _properties(spot: Spot) -> Iterator[Said]:
     if match := _PROPERTIES.search(spot.text):
         gpu = replace(
@@ -89,8 +83,7 @@ def _properties(spot: Spot) -> Iterator[Said]:
 RECOGNISERS = (
     Recogniser(r"\s*Name: \w", _pip_show, "name"),
     Recogniser(r"\s*platform : \w+-\w+\s*$", _conda_platform, "platform"),
-    Recogniser(r".{0,80}?__(?:cuda|glibc)=\d", _virtual_packages, words=("__cuda=", "__glibc=")),
+    Recogniser(r".{0,80}?__(?:cuda|glibc)==?\d", _virtual_packages, words=("__cuda=", "__glibc=")),
     Recogniser(r"\s*Device-\d+: NVIDIA", _inxi, "device"),
-    Recogniser(r"\s*GPU\[\d+\]\s*:\s*GFX Version", _gfx_version, "gpu"),
     Recogniser(r".{0,200}?_CudaDeviceProperties\(", _properties, words=("_CudaDeviceProperties",), keeps=True),
 )

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
+from torchdoctor.readers.lazy import lazily
 from torchdoctor.readers.statement import Said
 from torchdoctor.values import Build
 
-VERSION = r"\d{1,2}\.\d{1,3}(?:\.\d{1,3})?(?:(?:a|b|rc)\d{1,3})?(?:\.?post\d{1,2})?(?:\.dev\d{1,8})?(?:\+[\w.]{1,60})?"
-_VERSION = re.compile(rf"v?({VERSION})")
-_ROCM = re.compile(r"(rocm\d+\.\d+(?:\.[1-9]\d?)?)(?!\d)")
-_ORIGINS = ((re.compile(r"(?:^|\.)nv\d\d"), "nvidia"), (re.compile(r"^git"), "source"))
+_PUBLIC = r"\d{1,2}\.\d{1,3}(?:\.\d{1,3})?(?:(?:a|b|rc)\d{1,3})?(?:\.?post\d{1,2})?(?:\.dev\d{1,8})?"
+VERSION = rf"{_PUBLIC}(?:\+\w(?:[\w.]{{0,59}}\w)?)?"
+_VERSION = lazily(rf"v?({VERSION})")
+_ROCM = lazily(r"(rocm\d+\.\d+(?:\.[1-9]\d?)?)(?!\d)")
+_ORIGINS = ((lazily(r"(?:^|\.)nv\d\d"), "nvidia"), (lazily(r"^git"), "source"))
 
 
 def torch_said(text: str, source: str) -> Iterator[Said]:
     """What follows from a torch version alone; nothing when the text is no version."""
-    match = _VERSION.fullmatch(text.strip().strip("'\"`"))
+    match = _VERSION.fullmatch(text.strip().strip("'\"`").rstrip(".,;:"))
     if not match:
         return
     full = match[1]

@@ -10,31 +10,35 @@ from collections.abc import Iterator
 
 from torchdoctor.facts import Package, Packages
 from torchdoctor.readers.gpu_words import named_gpu, vendor_of
+from torchdoctor.readers.lazy import lazily
 from torchdoctor.readers.recogniser import Recogniser, Spot
 from torchdoctor.readers.statement import Said
 from torchdoctor.readers.torch_words import torch_said
 from torchdoctor.records import replace
-from torchdoctor.values import CudaVersion, GfxId, GpuArch, PythonTag
+from torchdoctor.values import CudaVersion, GpuArch, PythonTag
 
-_POSIX = re.compile(r"(/[\w./ @+-]{0,200}?)/lib(?:64)?/python(\d\.\d{1,2}t?)/(?:site|dist)-packages/(torch(?=/))?")
-_MAC = re.compile(r"/Users/|/Library/Frameworks/|/opt/homebrew/")
-_WINDOWS = re.compile(
+_POSIX = lazily(r"(/[\w./ @+-]{0,200}?)/lib(?:64)?/python(\d\.\d{1,2}t?)/(?:site|dist)-packages/(torch(?=/))?")
+_MAC = lazily(r"/Users/|/Library/Frameworks/|/opt/homebrew/")
+_WINDOWS = lazily(
     r"(?:[A-Za-z]:\\|\.)[^\"'<>|]{0,200}?\\(?:lib\\)?site-packages(?:\\(torch(?=\\))?|\s|$)", re.IGNORECASE
 )
-_WINDOWS_PYTHON = re.compile(r"\\Python(3)(\d{1,2})\\")
-_TYPED = re.compile(r"\bpython(3\.\d{1,2}t?)(?:\.exe)?\s|\bpy -(3\.\d{1,2}t?)\s")
+_WINDOWS_PYTHON = lazily(r"\\Python(3)(\d{1,2})\\")
+_TYPED = lazily(r"\bpython(3\.\d{1,2}t?)(?:\.exe)?\s|\bpy -(3\.\d{1,2}t?)\s")
 _LABELLED = r"(\d{1,2}\.\d{1,3}\.\d{1,3}(?:\.dev\d{8})?\+(?:cu\d{2,3}|cpu|xpu|rocm[\d.]+\d))"
-_INSTALLED = re.compile(rf"(?:you have|installed torch==|INFO\s+Torch)\s*{_LABELLED}")
-_DIST_INFO = re.compile(r"([\w:./\\~ -]{0,200}?)(?:[\\/]|\s|contains )torch-(\d[\w.+]{2,40})\.dist-info")
-_NOT_COMPATIBLE = re.compile(r"\s*(\S.{2,80}?) with CUDA capability sm_(\d{2,3}) is not compatible")
-_FOUND_GPU = re.compile(r"Found GPU\d+ (\S.{2,80}?) which is of (?:cuda|compute) capability(?: \(CC\))? (\d{1,2}\.\d)")
-_YOUR_GPU = re.compile(r"Your (\S.{2,80}?) GPU has compute capability (\d{1,2}\.\d)")
-_SUPPORTS = re.compile(
+_INSTALLED = lazily(rf"(?:you have|installed torch==|INFO\s+Torch|^Torch)\s*{_LABELLED}")
+_DIST_INFO = lazily(r"([\w:./\\~ -]{0,200}?)(?:[\\/]|\s|contains )torch-(\d[\w.+]{2,40})\.dist-info")
+_PRINTED = lazily(
+    r"\s*(\d{1,2}\.\d{1,3}\.\d{1,3}[\w.+]{0,40})\s+((?:[A-Za-z]:\\|/)[^\"'<>|]{1,300}[\\/]torch)[\\/]__init__\.py\s*$"
+)
+_NOT_COMPATIBLE = lazily(
+    r"\s*(?:.{0,200}?Warning:\s+)?(\S.{2,80}?) with CUDA capability sm_(\d{2,3}) is not compatible"
+)
+_FOUND_GPU = lazily(r"Found GPU\d+ (\S.{2,80}?) which is of (?:cuda|compute) capability(?: \(CC\))? (\d{1,2}\.\d)")
+_YOUR_GPU = lazily(r"Your (\S.{2,80}?) GPU has compute capability (\d{1,2}\.\d)")
+_SUPPORTS = lazily(
     r"The current PyTorch install supports CUDA capabilities ((?:(?:sm|compute)_\d{2,3}[af]?[ .]*){1,30})"
 )
-_FOUND_VERSION = re.compile(r"driver on your system is too old \(found version (\d{4,5})\)")
-_ROCMINFO = re.compile(r"Name:\s+(gfx[0-9a-f]{3,4})\s*$")
-_MARKETING = re.compile(r"\s*Marketing Name:\s+(\S.*?)\s*$")
+_FOUND_VERSION = lazily(r"driver on your system is too old \(found version (\d{4,5})\)")
 
 
 def _posix(spot: Spot) -> Iterator[Said]:
@@ -67,6 +71,13 @@ def _installed_torch(spot: Spot) -> Iterator[Said]:
     """Programs that say which torch they found: ``(you have 2.1.2+cpu)``."""
     if match := _INSTALLED.search(spot.text):
         yield from torch_said(match[1], spot.source)
+
+
+def _printed(spot: Spot) -> Iterator[Said]:
+    """What ``print(torch.__version__, torch.__file__)`` gives: the imported torch, and where it lies."""
+    if match := _PRINTED.match(spot.text):
+        yield from torch_said(match[1], spot.source)
+        yield Said("torch.locations", (match[2],), spot.source)
 
 
 def _dist_info(spot: Spot) -> Iterator[Said]:
@@ -105,6 +116,12 @@ def _found_version(spot: Spot) -> Iterator[Said]:
             return
 
 
+def _used(spot: Spot) -> Iterator[Said]:
+    """A kernel was started, so torch had initialised the driver."""
+    yield Said("torch.installed", True, spot.source)
+    yield Said("torch.cuda_available", True, spot.source)
+
+
 def _not_compiled(spot: Spot) -> Iterator[Said]:
     """A build without CUDA and without HIP says so itself."""
     yield Said("torch.installed", True, spot.source)
@@ -112,25 +129,21 @@ def _not_compiled(spot: Spot) -> Iterator[Said]:
     yield Said("torch.hip", None, spot.source)
 
 
-def _rocminfo(spot: Spot) -> Iterator[Said]:
-    """An agent of rocminfo: its gfx id, and a few lines on its marketing name."""
-    if match := _ROCMINFO.match(spot.text):
-        name = next((found[1] for line in spot.following(4) if (found := _MARKETING.match(line))), match[1])
-        yield Said("gpus", (replace(named_gpu(name, vendor="amd"), gfx=GfxId.parse(match[1])),), spot.source)
-
-
 _SITE = r".{0,400}?/python\d\.\d{1,2}t?/(?:site|dist)-packages/"
-_HAVE = r".{0,200}?(?:you have|nstalled torch==|INFO\s+Torch )\s*\d"
+_HAVE = r".{0,200}?(?:you have|nstalled torch==|INFO\s+Torch )\s*\d|\s*Torch \d"
 _COMMAND = r"\s*(?:.{0,120}[$#>]\s*)?(?:python3\.\d{1,2}t?(?:\.exe)?|py -3\.\d{1,2}t?)\s"
 RECOGNISERS = (
-    Recogniser(r"\s*Name:\s+gfx", _rocminfo, "name"),
-    Recogniser(r"\s*\S.{2,80}? with CUDA capability sm_\d", _warned_gpu, words=("with CUDA capability",), keeps=True),
+    Recogniser(r"\s*\S.{2,290}? with CUDA capability sm_\d", _warned_gpu, words=("with CUDA capability",), keeps=True),
     Recogniser(r".{0,200}?Found GPU\d+ ", _warned_gpu, words=("Found GPU",), keeps=True),
     Recogniser(r".{0,200}?Your \S.{2,80}? GPU has compute", _warned_gpu, words=("GPU has compute",), keeps=True),
     Recogniser(r"\s*The current PyTorch install supports", _supported, "the", keeps=True),
     Recogniser(r".{0,300}?is too old \(found version", _found_version, words=("is too old (found",), keeps=True),
+    Recogniser(r".{0,300}?\bCUDA error: no kernel image", _used, words=("CUDA error: no kernel image",), keeps=True),
     Recogniser(r".{0,300}?\bTorch not compiled with CUDA", _not_compiled, words=("Torch not compiled",), keeps=True),
-    Recogniser(_HAVE, _installed_torch, words=("you have ", "nstalled torch==", " Torch "), keeps=True),
+    Recogniser(_HAVE, _installed_torch, words=("you have ", "nstalled torch==", "Torch "), keeps=True),
+    Recogniser(
+        r"\s*\d{1,2}\.\d\S{0,60}\s.{1,300}[\\/]torch[\\/]__init__\.py", _printed, words=("__init__.py",), keeps=True
+    ),
     Recogniser(r".{0,200}?\btorch-\d[\w.+]*\.dist-info", _dist_info, words=(".dist-info",), keeps=True),
     Recogniser(_COMMAND, _typed_python, words=("python3.", "py -3"), keeps=True),
     Recogniser(_SITE, _posix, words=("/site-packages/", "/dist-packages/"), keeps=True),

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from torchdoctor.facts import Variables
 from torchdoctor.readers.document import command_of
 from torchdoctor.readers.env_names import is_listed
+from torchdoctor.readers.lazy import lazily
 from torchdoctor.readers.recogniser import Recogniser, Spot
 from torchdoctor.readers.statement import Said
 
@@ -22,13 +23,17 @@ NAMES = (
 )  # fmt: skip
 
 _NAME = rf"(?:(?:{'|'.join(FAMILIES)})[A-Z0-9_]{{1,60}}|{'|'.join(NAMES)})"
-_LINE = re.compile(
-    rf"(?:.{{0,160}}?[$#>%]\s+)?(?:export\s+|set\s+|setx\s+|env\s+|ENV\s+|-e\s+|[-*]\s+|\$env:|os\.environ\[[\"'])?"
+_LINE = lazily(
+    r"(?:.{0,160}?[$#>%]\s+)?"
+    r"(?:export\s+|declare -x\s+|set\s+|setx\s+|env\s+|ENV\s+|-e\s+|[-*]\s+|\$env:|os\.environ\[[\"'])?"
     rf"({_NAME})(?:[\"']\])?(?:\s*=\s*|:\s+|\s+)(.*)$"
 )
-_ECHO = re.compile(rf".{{0,160}}?\becho\s+[\"'\[]*\$\{{?({_NAME})\}}?[\"'\]]*\s*$")
-_SHOWN = re.compile(r"[\"'\[]?(.{0,4000}?)[\"'\]]?\s*$")
-_CREDENTIALS = re.compile(r"://[^/\s@]+@")
+_ECHO = lazily(rf".{{0,160}}?\becho\s+[\"'\[]*\$\{{?({_NAME})\}}?[\"'\]]*\s*$")
+_SHOWN = lazily(r"[\"'\[]?(.{0,4000}?)[\"'\]]?\s*$")
+_JSON = lazily(rf"\s*\"({_NAME})=([^\"]{{0,4000}})\",?$")
+_MANIFEST = lazily(rf"\s*-?\s*name:\s+[\"']?({_NAME})[\"']?$")
+_MANIFEST_VALUE = lazily(r"value:\s+(\S.*)$")
+_CREDENTIALS = lazily(r"://[^/\s@]+@")
 
 
 def _assigned(spot: Spot) -> Iterator[Said]:
@@ -49,6 +54,19 @@ def _said(name: str, value: str, source: str) -> Iterator[Said]:
         yield Said("place.container", "kubernetes", source)
 
 
+def _listed(spot: Spot) -> Iterator[Said]:
+    """An element of a list: ``docker inspect`` prints the environment so."""
+    if match := _JSON.match(spot.text):
+        yield from _said(match[1], match[2], spot.source)
+
+
+def _manifest(spot: Spot) -> Iterator[Said]:
+    """``- name: X`` and below it ``value: Y``: a container's environment in a manifest."""
+    name, value = _MANIFEST.match(spot.text), _MANIFEST_VALUE.match(spot.next_line())
+    if name and value:
+        yield from _said(name[1], value[1], spot.source)
+
+
 def _before_a_command(spot: Spot) -> Iterator[Said]:
     """``CUDA_VISIBLE_DEVICES=1 python train.py``: set for that one program, which is the failing one."""
     for name, value in re.findall(rf"\b({_NAME})=(\S*)", spot.text):
@@ -65,13 +83,16 @@ def _echoed(spot: Spot) -> Iterator[Said]:
             yield from _said(match[1], shown[1], spot.source)
 
 
-_SET = r"(?:export\s+|set\s+|setx\s+|ENV\s+|[-*]\s+|\$env:|os\.environ\[[\"'])"
+_SET = r"(?:export\s+|declare -x\s+|set\s+|setx\s+|ENV\s+|[-*]\s+|\$env:|os\.environ\[[\"'])"
 _PROMPT = r"(?:.{0,120}[$#>%]\s+)?"
-_FIRST = " ".join({"env", "export"} | {name.partition("_")[0].lower() for name in (*FAMILIES, *NAMES)})
+_FIRST = " ".join({"env", "export", "declare"} | {name.partition("_")[0].lower() for name in (*FAMILIES, *NAMES)})
 _TYPED = ("export ", "$env:", "os.environ[", "echo ", "set CUDA", "setx ")
 RECOGNISERS = (
     Recogniser(rf"\s*{_PROMPT}echo\s+[\"'\[]*\$\{{?{_NAME}", _echoed, words=_TYPED),
     Recogniser(rf"\s*(?:[$#>%]\s+)?(?:{_NAME}=\S*\s+){{1,8}}[\w./]+\s", _before_a_command, _FIRST),
     Recogniser(rf"\s*{_PROMPT}{_SET}?{_NAME}(?:[\"']\])?(?:\s*=|:\s)", _assigned, _FIRST, words=_TYPED),
     Recogniser(rf"\s*ENV\s+{_NAME}\s", _assigned, "env"),
+    Recogniser(rf"\s*{_NAME}\s{{2,}}(?:[A-Za-z]:\\|/|-?\d+$)", _assigned, _FIRST),  # PowerShell's table
+    Recogniser(rf"\s*\"{_NAME}=", _listed, _FIRST),
+    Recogniser(r"\s*-?\s*name:\s", _manifest, "name"),
 )

@@ -1,0 +1,94 @@
+"""Stretches of a long text as an error pattern wants to see them: white space collapsed, prefixes and frames gone."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from torchdoctor.readers.document import plain
+
+STRIDE = 3000  # characters from the start of one window to the next
+OVERLAP = 3000  # by which a window reaches into the following ones
+_FRAME = re.compile(r"^[\s\u2500-\u257f|]+|[\s\u2500-\u257f|]+$")  # boxes that rich and pip draw around messages
+
+
+class Window(NamedTuple):
+    """Collapsed text, and for each line in it: where it begins, and its number (from 0) in the whole text."""
+
+    text: str
+    starts: tuple[int, ...]
+    numbers: tuple[int, ...]
+
+    def number(self, place: int) -> int:
+        """The number of the line that holds this place."""
+        return self.numbers[bisect_right(self.starts, place) - 1]
+
+    def line(self, place: int) -> str:
+        """The line that holds this place."""
+        start, end = self._span(place)
+        return self.text[start:end].strip()
+
+    def around(self, start: int, end: int) -> tuple[str, str]:
+        """What stands before a stretch of text in the line where it begins, and behind it in the line where it ends."""
+        return self.text[self._span(start)[0] : start], self.text[end : self._span(max(start, end - 1))[1]]
+
+    def _span(self, place: int) -> tuple[int, int]:
+        index = bisect_right(self.starts, place) - 1
+        end = self.starts[index + 1] if index + 1 < len(self.starts) else len(self.text)
+        return self.starts[index], end
+
+
+class Windows:
+    """The windows of one text, made when they are asked for; a place is in the middle of its window."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._made: dict[int, Window] = {}
+        self._places: dict[str, list[int]] = {}
+        self._lines: tuple[int, int] = (0, 0)  # a place and the number of its line: counting goes on from there
+
+    def around(self, words: Iterable[str], most: int) -> Iterator[Window]:
+        """The windows that hold one of the words, in order: for each so many at the beginning, half at the end."""
+        numbers: set[int] = set()
+        for word in words:
+            if word not in self._places:
+                self._places[word] = list(self._holding(word))
+            found = self._places[word]
+            numbers.update(found if len(found) <= most else (*found[:most], *found[-(most // 2) :]))
+        return map(self._window, sorted(numbers))
+
+    def _holding(self, word: str) -> Iterator[int]:
+        place = self._text.find(word)
+        while place >= 0:
+            number = max(0, place - OVERLAP // 2) // STRIDE
+            yield number
+            place = self._text.find(word, number * STRIDE + STRIDE + OVERLAP // 2)
+
+    def _window(self, number: int) -> Window:
+        if number not in self._made:
+            self._made[number] = self._make(number)
+        return self._made[number]
+
+    def _make(self, number: int) -> Window:
+        start, end = self._snapped(number * STRIDE), number * STRIDE + STRIDE + OVERLAP
+        pieces, starts, numbers, length = [], [], [], 0
+        for index, line in enumerate(self._text[start:end].split("\n"), self._line_at(start)):
+            piece = " ".join(_FRAME.sub("", plain(line)).split())
+            if piece:
+                pieces.append(piece)
+                starts.append(length)
+                numbers.append(index)
+                length += len(piece) + 1
+        return Window(" ".join(pieces), tuple(starts) or (0,), tuple(numbers) or (self._line_at(start),))
+
+    def _snapped(self, start: int) -> int:
+        """The beginning of the line in which a window begins, unless that line is a very long one."""
+        return max(self._text.rfind("\n", max(0, start - STRIDE), start) + 1, start - STRIDE, 0)
+
+    def _line_at(self, place: int) -> int:
+        at, count = self._lines if self._lines[0] <= place else (0, 0)
+        count += self._text.count("\n", at, place)
+        self._lines = (place, count)
+        return count

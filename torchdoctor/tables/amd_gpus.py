@@ -1,0 +1,69 @@
+"""AMD GPUs: the gfx id that a marketing name, a chip name or a PCI device id decides."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import cached_property
+
+from torchdoctor.records import record
+from torchdoctor.tables.cells import cell, filled, hex4, iso_date, listed, yes_no
+from torchdoctor.tables.loading import TableFile, TableRow
+from torchdoctor.values import GfxId
+
+_NOISE = re.compile(
+    r"\((?:tm|r)\)|[™®]|\(.*?\)|\[.*?\]|\b(?:amd|ati|radeon|instinct|graphics|series|gpu|advanced micro devices)\b"
+)
+
+
+@record(frozen=True, slots=True, eq=False, repr=False)
+class AmdGpu(TableRow):
+    """One marketing name of one chip; a name that several chips share has several rows."""
+
+    name: str = cell(filled)
+    gfx: GfxId = cell(GfxId.parse)
+    chip: str = cell(filled)
+    pci_ids: tuple[str, ...] = cell(listed(hex4))
+    windows_wheels: bool = cell(yes_no)  # whether AMD publishes torch wheels of its own for Windows
+    source: str = cell(filled)
+    checked: str = cell(iso_date)
+
+    @property
+    def key(self) -> str:
+        """The row's name in findings: the GPU's name and its gfx id."""
+        return f"{self.name} {self.gfx}"
+
+
+FILE = TableFile("amd_gpus.csv", AmdGpu, ("name", "gfx"), "AMD GPUs: names, chip, PCI ids, gfx id.")
+
+
+def _plain(name: str) -> str:
+    """Drop what never tells two GPUs apart; of a list of names for one chip the first is kept."""
+    return " ".join(_NOISE.sub(" ", name.lower()).split("/")[0].replace(",", " ").split())
+
+
+class AmdGpus:
+    """Look-ups over the GPUs."""
+
+    def __init__(self, rows: Iterable[AmdGpu]) -> None:
+        self.rows: tuple[AmdGpu, ...] = tuple(rows)
+
+    def gfx(self, name: str, pci_id: str = "") -> GfxId | None:
+        """Return the gfx id that a PCI id decides, else the name; None where several chips have it, or none."""
+        wanted = pci_id.strip().lower().removeprefix("0x").upper()
+        by_id = {row.gfx for row in self.rows if wanted and wanted in row.pci_ids}
+        found = by_id or self._by_name.get(_plain(name), set())
+        return next(iter(found)) if len(found) == 1 else None
+
+    def has_windows_wheels(self, gfx: object) -> bool:
+        """Whether AMD itself publishes torch wheels for this gfx id on Windows, where no official ROCm build is."""
+        return any(row.gfx == gfx and row.windows_wheels for row in self.rows)
+
+    @cached_property
+    def _by_name(self) -> dict[str, set[GfxId]]:
+        found: dict[str, set[GfxId]] = {}
+        for row in self.rows:
+            for name in (row.name, *row.chip.split("/")):
+                found.setdefault(_plain(name), set()).add(row.gfx)
+        found.pop("", None)
+        return found
