@@ -49,6 +49,8 @@ from torchdoctor.values import CudaVersion, GpuArch
         ("Jetson Nano", "5.3"),
         ("Tesla V100-SXM2...", "7.0"),
         ("NVIDIA GeForce RTX 4070 Lap...", "8.9"),
+        ("GeForce GT 540M", "2.1"),
+        ("Quadro 6000", "2.0"),
     ],
 )
 def test_a_gpu_by_name(tables: Tables, name: str, capability: str) -> None:
@@ -100,7 +102,7 @@ def test_a_pci_id_decides_what_a_name_cannot(tables: Tables, device_id: str, nam
 
 def test_gpus_in_general(tables: Tables) -> None:
     models = tables.gpu_models
-    assert len(models.rows) == 484
+    assert len(models.rows) == 560
     assert models.by_pci("FFFF") is None
     assert "NVIDIA GeForce RTX 3090" in models.suggest("3090")
     assert models.suggest("GeForce RTX 4900") != []
@@ -172,3 +174,23 @@ def test_tegra_chips(tables: Tables) -> None:
     }
     assert tegra == {"5.3", "6.2", "7.2", "8.7", "10.1", "11.0"}
     assert not any(tables.coverage.is_tegra(GpuArch.parse(arch)) for arch in ("5.2", "7.5", "8.6", "9.0", "12.1"))
+
+
+@pytest.mark.parametrize(
+    ("name", "pci_id", "gfx"),
+    [
+        ("AMD Radeon RX 7900 XTX", "", "gfx1100"),
+        ("Radeon (TM) Pro WX 5100 Graphics", "", "gfx803"),
+        ("RX 6800", "", "gfx1030"),
+        ("MI300X", "", "gfx942"),
+        ("Radeon RX 7900 XT/7900 XTX/7900M", "", "gfx1100"),  # one chip, as lspci lists it
+        ("Barcelo", "", "gfx90c"),
+        ("AMD Radeon Graphics", "", None),  # many chips
+        ("AMD Radeon Graphics", "0x164E", "gfx1036"),
+        ("Radeon RX 9999", "", None),
+        ("", "", None),
+    ],
+)
+def test_the_gfx_id_of_an_amd_gpu(tables: Tables, name: str, pci_id: str, gfx: str | None) -> None:
+    found = tables.amd_gpus.gfx(name, pci_id)
+    assert (str(found) if found else None) == gfx

@@ -1,32 +1,76 @@
-"""``torchdoctor explain ID``: the page of a finding."""
+"""``torchdoctor explain``: the page of a finding, or what a table says of a number or of a known text."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 from torchdoctor.errors import UsageError
 from torchdoctor.render.output import write
 
 PAGES = Path(__file__).resolve().parent.parent / "pages" / "en"
+SCHEMA = "torchdoctor.explain/1"
+_USAGE = """torchdoctor explain ID                    the page of a finding; without ID, the list of all
+       torchdoctor explain cuda 804              a number or a name that CUDA answers; also hip, nccl, nvml
+       torchdoctor explain xid 79                an Xid of the kernel log
+       torchdoctor explain winerror 126          a number of Windows
+       torchdoctor explain exit 137              how a process ended; also signal 9
+       torchdoctor explain error ENTRY           one entry of the catalogue of error texts"""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("id", nargs="?", metavar="ID", help="a finding's id; without one, the list of all")
+    parser.usage = _USAGE
+    parser.add_argument(
+        "asked", nargs="*", metavar="ID | KIND NUMBER", help="a finding's id, or a kind of error and its number or name"
+    )
+    parser.add_argument("--format", choices=("text", "json"), default="text", help="how the answer is written")
+    parser.add_argument("--tables", metavar="DIR", help="use the compatibility tables in this folder")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the page, or the list of pages."""
-    if options.id is None:
-        for path in sorted(PAGES.glob("*.md")):
-            write(f"{path.stem:36}{_meaning(path)}\n")
+    """Print the page, the answer of a table, or the list of pages."""
+    if not options.asked:
+        _write(_list(), {"kind": "findings", "findings": _meanings()}, options.format)
         return 0
-    path = PAGES / f"{options.id}.md"
-    if not options.id.replace("-", "").isalnum() or not path.is_file():
-        raise UsageError(_unknown(options.id))
-    write(path.read_text(encoding="utf-8"))
+    if len(options.asked) == 1 and (page := _page(options.asked[0])):
+        _write(page, {"kind": "finding", "id": options.asked[0], "page": page}, options.format)
+        return 0
+    from torchdoctor.commands.explain_numbers import KINDS, explained
+
+    kind, *rest = options.asked
+    if kind.casefold() not in KINDS:
+        raise UsageError(_unknown(" ".join(options.asked)))
+    from torchdoctor.commands.common import open_tables
+
+    text, answers = explained(kind.casefold(), " ".join(rest), open_tables(options.tables))
+    _write(text, {"kind": kind.casefold(), "answers": answers}, options.format)
     return 0
+
+
+def _write(text: str, answer: dict[str, Any], form: str) -> None:
+    if form == "json":
+        import json
+
+        text = json.dumps({"schema": SCHEMA, **answer}, indent=2, ensure_ascii=False) + "\n"
+    write(text)
+
+
+def _page(wanted: str) -> str:
+    """The page of an id, or nothing."""
+    path = PAGES / f"{wanted}.md"
+    if not wanted.replace("-", "").isalnum() or not path.is_file():
+        return ""
+    return path.read_text(encoding="utf-8")
+
+
+def _meanings() -> dict[str, str]:
+    return {path.stem: _meaning(path) for path in sorted(PAGES.glob("*.md"))}
+
+
+def _list() -> str:
+    return "".join(f"{name:36}{meaning}\n" for name, meaning in _meanings().items())
 
 
 def _meaning(path: Path) -> str:
@@ -37,6 +81,8 @@ def _meaning(path: Path) -> str:
 def _unknown(wanted: str) -> str:
     from difflib import get_close_matches
 
+    if " " in wanted.strip() or "\n" in wanted:
+        return "explain takes an id, or a kind and a number; for the text of an error: torchdoctor diagnose FILE or -"
     near = get_close_matches(wanted, [path.stem for path in PAGES.glob("*.md")], n=3)
     hint = f"; did you mean: {', '.join(near)}?" if near else " (see: torchdoctor explain)"
     return f"no finding is named {wanted[:60]!r}{hint}"

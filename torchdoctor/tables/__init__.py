@@ -10,17 +10,22 @@ from torchdoctor.tables.loading import TableError, find_root, read_text
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from torchdoctor.tables.amd_gpus import AmdGpus
     from torchdoctor.tables.companions import Companions
     from torchdoctor.tables.coverage import Coverage
     from torchdoctor.tables.cuda_drivers import CudaDrivers
     from torchdoctor.tables.cuda_errors import CudaErrors
     from torchdoctor.tables.driver_branches import DriverBranches
+    from torchdoctor.tables.exit_statuses import ExitStatuses
     from torchdoctor.tables.gpu_models import GpuModels
     from torchdoctor.tables.gpu_peaks import GpuPeaks
     from torchdoctor.tables.indexes import Indexes
     from torchdoctor.tables.jetpacks import Jetpacks
     from torchdoctor.tables.known_bad_releases import KnownBadReleases
+    from torchdoctor.tables.known_errors import KnownErrors
     from torchdoctor.tables.neighbours import Neighbours
+    from torchdoctor.tables.ngc_images import NgcImages
+    from torchdoctor.tables.numbered import NumberedErrors
     from torchdoctor.tables.os_releases import OsReleases
     from torchdoctor.tables.python_support import Pythons
     from torchdoctor.tables.smi_outcomes import SmiOutcomes
@@ -28,6 +33,7 @@ if TYPE_CHECKING:
     from torchdoctor.tables.toolkits import Toolkits
     from torchdoctor.tables.torch_builds import TorchBuilds
     from torchdoctor.tables.torch_requirements import TorchRequirements
+    from torchdoctor.tables.windows_errors import WindowsErrors
 
 __all__ = ["TableError", "Tables"]
 
@@ -82,6 +88,13 @@ class Tables:
         from torchdoctor.tables.gpu_models import FILE, GpuModels
 
         return GpuModels(FILE.load(self.root))
+
+    @cached_property
+    def amd_gpus(self) -> AmdGpus:
+        """AMD GPUs by name and PCI id."""
+        from torchdoctor.tables.amd_gpus import FILE, AmdGpus
+
+        return AmdGpus(FILE.load(self.root))
 
     @cached_property
     def gpu_peaks(self) -> GpuPeaks:
@@ -168,8 +181,68 @@ class Tables:
         return CudaErrors(FILE.load(self.root))
 
     @cached_property
+    def xids(self) -> NumberedErrors:
+        """The Xids of the NVIDIA kernel module."""
+        from torchdoctor.tables.numbered import NumberedErrors
+        from torchdoctor.tables.xids import FILE
+
+        return NumberedErrors(FILE.load(self.root))
+
+    @cached_property
+    def nccl_errors(self) -> NumberedErrors:
+        """The results that NCCL returns."""
+        from torchdoctor.tables.nccl_errors import FILE
+        from torchdoctor.tables.numbered import NumberedErrors
+
+        return NumberedErrors(FILE.load(self.root))
+
+    @cached_property
+    def hip_errors(self) -> NumberedErrors:
+        """The numbers that HIP answers."""
+        from torchdoctor.tables.hip_errors import FILE
+        from torchdoctor.tables.numbered import NumberedErrors
+
+        return NumberedErrors(FILE.load(self.root))
+
+    @cached_property
+    def nvml_errors(self) -> NumberedErrors:
+        """The numbers that NVML answers."""
+        from torchdoctor.tables.numbered import NumberedErrors
+        from torchdoctor.tables.nvml_errors import FILE
+
+        return NumberedErrors(FILE.load(self.root))
+
+    @cached_property
+    def exit_statuses(self) -> ExitStatuses:
+        """How a process ended."""
+        from torchdoctor.tables.exit_statuses import FILE, ExitStatuses
+
+        return ExitStatuses(FILE.load(self.root))
+
+    @cached_property
+    def windows_errors(self) -> WindowsErrors:
+        """The numbers of Windows."""
+        from torchdoctor.tables.windows_errors import FILE, WindowsErrors
+
+        return WindowsErrors(FILE.load(self.root))
+
+    @cached_property
+    def ngc_images(self) -> NgcImages:
+        """What NVIDIA's monthly torch images hold."""
+        from torchdoctor.tables.ngc_images import FILE, NgcImages
+
+        return NgcImages(FILE.load(self.root))
+
+    @cached_property
     def smoke_findings(self) -> SmokeFindings:
         """The finding of each smoke test that may fail."""
         from torchdoctor.tables.smoke_findings import FILE, SmokeFindings
 
         return SmokeFindings(FILE.load(self.root))
+
+    @cached_property
+    def known_errors(self) -> KnownErrors:
+        """Texts of errors."""
+        from torchdoctor.tables.known_errors import FILE, KnownErrors
+
+        return KnownErrors(read_text(self.root, FILE))
