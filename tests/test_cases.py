@@ -56,7 +56,7 @@ def test_case(folder: Path, tables: Tables) -> None:
     jsonschema.validate(report, SCHEMA)
     loud = [finding["id"] for finding in report["findings"] if finding["severity"] != "info"]
     assert report["status"] == case["status"], loud
-    if case["status"] == "ok":
+    if case["status"] in {"ok", "unknown"}:
         assert loud == []
     else:
         first = {case["causes"][0], *case.get("finer_cause", [])}

@@ -10,7 +10,7 @@ from torchdoctor.readers.assemble import assemble
 from torchdoctor.readers.derive import derive
 from torchdoctor.readers.statement import Said
 from torchdoctor.tables import Tables
-from torchdoctor.values import Build, CudaVersion, Libc, PythonTag, Version
+from torchdoctor.values import Build, CudaVersion, GfxId, Libc, PythonTag, Version
 
 Values = dict[str, object]
 
@@ -46,6 +46,20 @@ def test_the_capability_of_a_gpu(gpu: Gpu, capability: str, tables: Tables) -> N
         assert facts.source("gpus[0].compute_capability").startswith("gpu_models: ")
         assert fact(facts, "gpus[0].vendor") == "nvidia"
         assert fact(facts, "gpus[0].name") != "?"
+
+
+@pytest.mark.parametrize(
+    ("gpu", "gfx", "source"),
+    [
+        (Gpu(vendor="amd", name="Radeon RX 7900 XTX"), "gfx1100", "amd_gpus: Radeon RX 7900 XTX"),
+        (Gpu(vendor="amd", name="AMD Radeon Graphics"), "?", ""),
+        (Gpu(vendor="amd", name="Radeon RX 7900 XTX", gfx=GfxId("gfx1101")), "gfx1101", ""),  # what is printed counts
+    ],
+)
+def test_the_gfx_id_of_a_gpu(gpu: Gpu, gfx: str, source: str, tables: Tables) -> None:
+    facts = derive(assemble([Said("gpus", (gpu,), "here")]), tables)
+    assert fact(facts, "gpus[0].gfx") == gfx
+    assert facts.source("gpus[0].gfx") == source
 
 
 LINUX: Values = {"os.name": "linux", "os.machine": "x86_64"}

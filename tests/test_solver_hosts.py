@@ -12,9 +12,11 @@ from torchdoctor.facts import Facts, Python
 from torchdoctor.prescribe.choose import Choice, choose
 from torchdoctor.prescribe.conditions import Wish
 from torchdoctor.prescribe.described import describe
+from torchdoctor.prescribe.host import GpuTarget, Host
 from torchdoctor.prescribe.install import install_of
 from torchdoctor.prescribe.writing import Writing, writing_for
 from torchdoctor.tables import Tables
+from torchdoctor.values import GfxId, PythonTag
 
 HOSTS = [json.loads(line) for line in (DATA / "decision_hosts.jsonl").read_text(encoding="utf-8").splitlines()]
 
@@ -106,3 +108,15 @@ def test_where_the_path_is_redacted_the_report_names_the_command_that_prints_it(
     entry = next(entry for entry in HOSTS if entry["host"]["id"] == "H11")
     commands = install_of(decide(entry, tables), Wish(), writing_for(Facts(python=python), Writing()), tables).commands
     assert commands == ("torchdoctor install-cmd",)
+
+
+@pytest.mark.parametrize(
+    ("gfx", "change"), [("gfx1151", "take AMD's own Windows wheels for gfx1151"), ("gfx803", None)]
+)
+def test_windows_with_an_amd_gpu_is_told_of_amds_own_wheels(gfx: str, change: str | None, tables: Tables) -> None:
+    host = Host(
+        os="windows", machine="x86_64", python=PythonTag(3, 12), gpus=(GpuTarget("amd", GfxId(gfx), gfx),), torch=None
+    )
+    choice = choose(host, Wish(), tables)
+    assert not choice.runs
+    assert (str(choice.change) if choice.change else None) == change

@@ -10,8 +10,8 @@ import pytest
 
 from torchdoctor.readers.bounded import HALF, WHOLE
 from torchdoctor.readers.document import Document
-from torchdoctor.readers.texts import BadInputError, clean, is_newer_recording, is_report_json, load_text
-from torchdoctor.recording import Recording
+from torchdoctor.readers.texts import BadInputError, clean, load_text, schema_of
+from torchdoctor.recording import VERSION, Recording
 
 TEXT = "GPU 0: Tesla T4 \u2013 größer\nzweite Zeile\n"
 
@@ -186,7 +186,8 @@ OURS = [
 
 @pytest.mark.parametrize(("text", "report", "newer"), OURS, ids=range(len(OURS)))
 def test_our_own_files_are_known(text: str, report: bool, newer: bool) -> None:
-    assert (is_report_json(text), is_newer_recording(text)) == (report, newer)
+    schema, version = schema_of(text)
+    assert (schema == "report", schema == "recording" and version > VERSION) == (report, newer)
 
 
 def test_a_text_of_just_the_limit_is_whole(numbered: bytes) -> None:

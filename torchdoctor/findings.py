@@ -82,6 +82,7 @@ class Finding:
     confidence: Confidence = "certain"
     severity: Severity | None = None
     row: Row | None = None
+    beware: Text | None = None  # wrong advice that circulates about it, put right
     id: str = ""
     explained_by: str | None = None
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from typing import Literal
 
-from torchdoctor.facts import Facts, is_known
+from torchdoctor.checks.quoted import NOT_SHOWN
+from torchdoctor.facts import Facts, Probe, is_known, value_or
 from torchdoctor.findings import SEVERITIES, Finding, Outcome, Severity, Text
 from torchdoctor.prescribe.install import Install
 from torchdoctor.records import record
 from torchdoctor.values import Build
 
-_ERROR = re.compile(r"\b(?:\w*Error|\w*Exception)\b|\berror:|Traceback \(most recent call last\)", re.IGNORECASE)
 _REMARKS = {"no-gpu", "build-step-no-gpu"}
 Status = Literal["ok", "warn", "fail", "unknown"]
 
@@ -49,14 +48,43 @@ class Report:
             return Text("nothing in it could be recognised")
         if self.facts.request.require_gpu and self._nothing_on_gpus():
             return Text("a GPU is required and the GPUs of this host are unknown")
-        if not self.live and not self._is_loud() and any(_ERROR.search(item.text) for item in self.facts.messages):
-            return Text("it quotes an error that no check explains")
-        if self._sees_no_gpu():
-            return Text("torch sees no GPU, and nothing here says why")
+        if self.facts.trial.interrupted is True:
+            return Text("interrupted; what comes after was not examined")
+        return self._unexplained_because() or self._unproved_because()
+
+    def _unexplained_because(self) -> Text | None:
+        """Which error of a text nothing here explains."""
+        if self._is_loud():
+            return None
+        if self.facts.quoted.last_error and not self._is_explained():
+            return Text("it quotes an error that no check explains: {error}", error=self.facts.quoted.last_error)
+        if self._shows_no_cause():
+            return Text("it shows that something failed and not what: paste the first error above it as well")
         return None
+
+    def _shows_no_cause(self) -> bool:
+        """Whether the text shows that something failed, and nothing of what."""
+        told = [finding for finding in self.findings if finding.confidence != "possible"]
+        return not self._is_explained() and any(finding.id == NOT_SHOWN for finding in told)
+
+    def _unproved_because(self) -> Text | None:
+        """Why running torch, or asking it, proved too little."""
+        for probe in self.absent:
+            return Text("--device {device}: {reason}", device=probe.device, reason=probe.reason or "")
+        return Text("torch sees no GPU, and nothing here says why") if self._sees_no_gpu() else None
+
+    @property
+    def absent(self) -> tuple[Probe, ...]:
+        """The devices that were asked for and are not there: nothing is proved of them."""
+        return tuple(probe for probe in value_or(self.facts.trial.probes, ()) if probe.values.get("absent"))
 
     def _is_loud(self) -> bool:
         return any(item.severity != "info" for item in self.findings)
+
+    def _is_explained(self) -> bool:
+        """Whether a known error was found in the text, and more of it than a wrapper."""
+        told = (finding for finding in self.findings if finding.row and finding.row.table == "known_errors")
+        return any(finding.id != NOT_SHOWN for finding in told)
 
     def _sees_no_gpu(self) -> bool:
         """Whether a GPU build answered that it has no GPU, and no finding, not even a remark, speaks of that."""

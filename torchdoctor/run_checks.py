@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from torchdoctor.checks import all_checks
 from torchdoctor.checks.answers import answered
+from torchdoctor.checks.quoted import Shown, ranks, shown_errors, with_quotations
 from torchdoctor.checks.registry import Check
 from torchdoctor.facts import Facts, NotKnownError, NotThereError
-from torchdoctor.findings import SEVERITIES, Finding, Outcome
+from torchdoctor.findings import SEVERITIES, Finding, Outcome, Severity
 from torchdoctor.records import replace
 from torchdoctor.tables import Tables
 
@@ -17,14 +18,15 @@ def run_checks(facts: Facts, tables: Tables) -> tuple[list[Finding], list[Outcom
     """Return the findings, root causes first, and one outcome per check in the order of the list."""
     findings: list[Finding] = []
     outcomes: list[Outcome] = []
+    shown = shown_errors(facts, tables) if facts.quoted.errors else ()
     for item in all_checks():
-        found, outcome = _run_one(item, facts, tables)
+        found, outcome = _run_one(item, facts, tables, shown)
         findings += found
         outcomes.append(outcome)
-    return _root_causes_first(_explain(findings)), outcomes
+    return _root_causes_first(_explain(findings, facts), ranks(shown)), outcomes
 
 
-def _run_one(item: Check, facts: Facts, tables: Tables) -> tuple[list[Finding], Outcome]:
+def _run_one(item: Check, facts: Facts, tables: Tables, shown: Sequence[Shown]) -> tuple[list[Finding], Outcome]:
     found: list[Finding] = []
     skipped = ""
     try:
@@ -33,6 +35,8 @@ def _run_one(item: Check, facts: Facts, tables: Tables) -> tuple[list[Finding], 
             skipped = skipped or missing
             if found:
                 break
+        if found or skipped or not item.decides:  # else the facts rule out what a text may say
+            found = [_named(finding, item) for finding in with_quotations(item, found, shown)]
     except Exception as error:  # noqa: BLE001 - a crash of ours is an outcome, never silent, and stops no other check
         return [], Outcome(item.id, "crashed", f"{type(error).__name__}: {error}")
     if skipped and not found:
@@ -43,7 +47,7 @@ def _run_one(item: Check, facts: Facts, tables: Tables) -> tuple[list[Finding], 
 def _collect(drafts: Iterator[Finding], item: Check, found: list[Finding]) -> str:
     """Take what the drafts hold; returns the fact that was missing when a rule had to stop for it."""
     try:
-        found.extend(replace(draft, id=item.id, severity=draft.severity or item.severity) for draft in drafts)
+        found.extend(_named(draft, item) for draft in drafts)
     except NotKnownError as missing:
         return str(missing)
     except NotThereError:
@@ -51,12 +55,27 @@ def _collect(drafts: Iterator[Finding], item: Check, found: list[Finding]) -> st
     return ""
 
 
-def _explain(findings: Iterable[Finding]) -> list[Finding]:
+def _named(draft: Finding, item: Check) -> Finding:
+    return replace(draft, id=item.id, severity=draft.severity or item.severity)
+
+
+def _explain(findings: Sequence[Finding], facts: Facts) -> list[Finding]:
     """Tie each echo to the root cause behind it: the one that nothing else explains."""
-    findings = list(findings)
     after = {item.id: item.after for item in all_checks()}
-    present = {finding.id for finding in findings}
-    return [replace(finding, explained_by=_root(finding.id, after, present)) for finding in findings]
+    severities = {finding.id: finding.severity for finding in findings}
+    findings = [finding for finding in findings if finding.explained_by in {None, *severities}]
+    explained = [
+        replace(finding, explained_by=finding.explained_by or _root(finding.id, after, set(severities)))
+        for finding in findings
+    ]
+    if facts.torch.cuda_available is not True:
+        return explained
+    return [_no_worse_than(severities.get(finding.explained_by or ""), finding) for finding in explained]
+
+
+def _no_worse_than(cause: Severity | None, echo: Finding) -> Finding:
+    """Where torch works with the GPU, a consequence is no worse than its cause."""
+    return replace(echo, severity=max(cause, echo.severity, key=SEVERITIES.index)) if cause and echo.severity else echo
 
 
 def _root(id: str, after: Mapping[str, tuple[str, ...]], present: set[str]) -> str | None:  # noqa: A002 - an id is an id
@@ -66,6 +85,13 @@ def _root(id: str, after: Mapping[str, tuple[str, ...]], present: set[str]) -> s
     return seen[-1] if len(seen) > 1 else None
 
 
-def _root_causes_first(findings: list[Finding]) -> list[Finding]:
-    """Unexplained before explained, worse before milder; the list's own order decides the rest."""
-    return sorted(findings, key=lambda f: (f.explained_by is not None, SEVERITIES.index(f.severity or "info")))
+def _root_causes_first(findings: list[Finding], places: Mapping[str, int]) -> list[Finding]:
+    """Unexplained before explained, worse before milder, what the paste shows before what it does not.
+
+    The list's own order decides the rest.
+    """
+    last = len(places)
+    return sorted(
+        findings,
+        key=lambda f: (f.explained_by is not None, SEVERITIES.index(f.severity or "info"), places.get(f.id, last)),
+    )

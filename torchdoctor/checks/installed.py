@@ -13,6 +13,7 @@ from torchdoctor.tables.jetpacks import Jetpack
 from torchdoctor.tables.torch_builds import TorchBuild
 from torchdoctor.values import Build, CudaVersion, Version
 
+CODE_PREFIXES = ("sm_", "compute_")
 _BASE = re.compile(r"(\d+(?:\.\d+)*)(?:\.?dev(\d{8})|rc\d+|\.post\d+)?")
 _CONDA_NAMES = ("pytorch", "libtorch", "torch")
 # The PyTorch project's own conda channel (ended) named cuDNN in its build strings, and its code equals the wheels'.
@@ -58,6 +59,15 @@ def torch_cuda(facts: Facts) -> CudaVersion | None:
     """Return the CUDA version of the installed build, as far as its own files or its name tell."""
     build = value_or(facts.torch.build, None)
     return value_or(facts.torch.cuda, None) or (build.cuda if build else None)
+
+
+def quoted_archs(facts: Facts) -> tuple[tuple[str, ...], str]:
+    """Return the architectures that torch lists in a quoted warning, those of the torch that fails, and where."""
+    for error in facts.quoted.errors:
+        words = () if error.doubtful else tuple(error.values.get("archs", "").split())
+        if archs := tuple(word for word in words if word.startswith(CODE_PREFIXES)):
+            return archs, error.source
+    return (), ""
 
 
 def torch_was_imported(facts: Facts) -> bool:

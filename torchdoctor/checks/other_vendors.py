@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from torchdoctor.checks.installed import gpu_names, has_a_build
@@ -11,7 +12,13 @@ from torchdoctor.tables import Tables
 from torchdoctor.tables.torch_builds import TorchBuild
 from torchdoctor.values import GfxId
 
+_FOR_XPU = re.compile(r"\bArc\b|\bData Center GPU Max\b")  # the kinds that PyTorch names as supported
 _FIND_GFX = ("rocminfo | grep -m1 gfx", "torchdoctor install-cmd --gpu gfxNNNN")
+
+
+def serves_for_xpu(gpu: Gpu) -> bool:
+    """Whether it is an Intel GPU of the kinds that the XPU builds are made for."""
+    return value_or(gpu.vendor, "") == "intel" and bool(_FOR_XPU.search(value_or(gpu.name, "")))
 
 
 def rows_for(facts: Facts, tables: Tables, backend: str) -> tuple[TorchBuild, ...]:
@@ -43,6 +50,8 @@ def right_build(facts: Facts, tables: Tables, gpus: Sequence[Gpu]) -> Iterator[R
         mine = [gpu for gpu in gpus if gpu.vendor == vendor]
         if vendor == "amd":
             yield for_amd(facts, tables, mine)
+        elif vendor == "intel" and rows_for(facts, tables, "xpu") and all(map(serves_for_xpu, gpus)):
+            yield Remedy(Text("Install the XPU build for {gpu}", gpu=gpu_names(mine)), installs=True)
         elif vendor == "intel" and rows_for(facts, tables, "xpu"):
             yield Remedy(
                 Text("Where Intel supports {gpu} for computing, take the XPU build", gpu=gpu_names(mine)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from torchdoctor.facts import Facts
+from torchdoctor.facts import Facts, NotKnownError
 from torchdoctor.findings import Evidence, Finding, Severity
 from torchdoctor.records import record
 from torchdoctor.tables import Tables
@@ -23,19 +23,34 @@ class Check:
     rule: Rule
     parent: str = ""
     after: tuple[str, ...] = ()
+    decides: bool = False
+    spares_torch: bool = False
 
 
 CHECKS: dict[str, Check] = {}
 
 
-def check(id: str, *, severity: Severity, parent: str = "", after: tuple[str, ...] = ()) -> Callable[[Rule], Rule]:  # noqa: A002 - an id is an id
-    """Register a rule. Its docstring's first line is the meaning shown in lists; its package is the family."""
+def check(
+    id: str,  # noqa: A002 - an id is an id
+    *,
+    severity: Severity,
+    parent: str = "",
+    after: tuple[str, ...] = (),
+    decides: bool = False,
+    spares_torch: bool = False,
+) -> Callable[[Rule], Rule]:
+    """Register a rule. Its docstring's first line is the meaning shown in lists; its package is the family.
+
+    ``decides``: where the rule knew all it needs and found nothing, a quoted error cannot prove the finding either.
+    ``spares_torch``: it is about something beside torch, and torch itself is fine.
+    """
 
     def register(rule: Rule) -> Rule:
         if id in CHECKS:
             raise ValueError(f"two checks are named {id}")
         meaning = (rule.__doc__ or "").strip().splitlines()[0]
-        CHECKS[id] = Check(id, severity, rule.__module__.split(".")[-2], meaning, rule, parent, after)
+        family = rule.__module__.split(".")[-2]
+        CHECKS[id] = Check(id, severity, family, meaning, rule, parent, after, decides, spares_torch)
         return rule
 
     return register
@@ -50,3 +65,10 @@ def _in_words(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return "none" if value is None else str(value)
+
+
+def told_by_a_text(facts: Facts) -> Iterator[Finding]:
+    """The rule of a finding that only the text of an error proves: see checks/quoted.py."""
+    if not facts.quoted.errors:
+        raise NotKnownError("text of an error")
+    yield from ()

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from torchdoctor.commands.common import (
+    add_live_options,
     add_output_options,
     add_writing_options,
     deliver,
@@ -14,12 +15,12 @@ from torchdoctor.commands.common import (
     open_tables,
     parse_formats,
 )
-from torchdoctor.commands.here import writing_of
+from torchdoctor.commands.here import record_here, writing_of
 from torchdoctor.errors import UsageError
 from torchdoctor.facts import Request
 from torchdoctor.pipeline import examine
-from torchdoctor.readers.texts import BadInputError, is_newer_recording, is_report_json, load_text
-from torchdoctor.recording import SCHEMA, PastedText, Recording
+from torchdoctor.readers.texts import BadInputError, load_text, schema_of
+from torchdoctor.recording import SCHEMA, VERSION, PastedText, Recording
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,18 +32,22 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="a pasted report, a log, or a recording saved by check --record; - for stdin",
     )
     parser.add_argument("--require-gpu", action="store_true", help="a host whose torch cannot use a GPU is an error")
+    parser.add_argument("--here", action="store_true", help="the texts are of this host: ask it as well (no import)")
+    add_live_options(parser)
     add_writing_options(parser)
     add_output_options(parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Load, examine, deliver."""
+    """Load, join this host where asked, examine, deliver."""
     parse_formats(options.format)
     tables = open_tables(options.tables)
     recording = load(options.files)
     for text in recording.texts:
         if text.omitted:
             note(f"note: {text.name} is long: {text.omitted} bytes in its middle were not read")
+    if options.here:
+        recording = Recording({**record_here(options).answers, **recording.answers}, recording.texts)
     report = examine(recording, tables, Request(require_gpu=options.require_gpu), writing_of(options))
     return deliver(report, options)
 
@@ -52,20 +57,14 @@ def load(names: list[str]) -> Recording:
     recording = Recording()
     for name in names:
         text = _load_one(name)
-        _refuse_ours(name, text.text)
-        if _is_recording(text):
-            saved = _saved(name, text)
-            recording = Recording({**recording.answers, **saved.answers}, (*recording.texts, *saved.texts))
-        else:
-            recording = Recording(recording.answers, (*recording.texts, text))
+        schema, version = schema_of(text.text)
+        if schema == "report":
+            raise UsageError(f"{name}: a report holds conclusions, not what was seen: save that by check --record FILE")
+        if version > VERSION:
+            raise UsageError(f"{name}: recorded by a newer torchdoctor; this one reads {SCHEMA}: upgrade torchdoctor")
+        saved = _saved(name, text) if schema else Recording(texts=(text,))
+        recording = Recording({**recording.answers, **saved.answers}, (*recording.texts, *saved.texts))
     return recording
-
-
-def _refuse_ours(name: str, text: str) -> None:
-    if is_report_json(text):
-        raise UsageError(f"{name}: a report holds conclusions, not what was seen: save that by check --record FILE")
-    if is_newer_recording(text):
-        raise UsageError(f"{name}: recorded by a newer torchdoctor; this one reads {SCHEMA}: upgrade torchdoctor")
 
 
 def _load_one(name: str) -> PastedText:
@@ -78,10 +77,6 @@ def _load_one(name: str) -> PastedText:
         raise UsageError(str(error)) from error
     except OSError as error:
         raise UsageError(f"cannot read {name}: {error.strerror or error}") from error
-
-
-def _is_recording(text: PastedText) -> bool:
-    return text.text.lstrip().startswith("{") and SCHEMA in text.text[:500]
 
 
 def _saved(name: str, text: PastedText) -> Recording:

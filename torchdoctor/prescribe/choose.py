@@ -42,6 +42,7 @@ class Choice:
     hidden: tuple[GpuTarget, ...] = ()
     visible: tuple[int, ...] = ()
     native_cuda: CudaVersion | None = None  # a Jetson's own
+    is_hopeless: bool = False  # refused, and no single change would help
     asks: bool = False  # refused because a fact is missing, not because nothing runs
 
     @property
@@ -56,7 +57,7 @@ BACKENDS = ("auto", "cuda", "cpu", "rocm", "xpu", "mps")
 
 def choose(host: Host, wish: Wish, tables: Tables) -> Choice:
     """Return the best build for the host, or a refusal that names the single condition in the way."""
-    gpus, backend = _gpus_to_serve(host, wish)
+    gpus, backend = gpus_to_serve(host, wish)
     route = jetson_route(host, gpus, tables) if wish.backend in {"auto", "cuda"} else None
     if isinstance(route, Refusal):
         return Choice(host=host, backend="cuda", refusal=route.text, change=route.change)
@@ -68,7 +69,7 @@ def choose(host: Host, wish: Wish, tables: Tables) -> Choice:
     return _serve(Judge(host, wish, tables, gpus or route.gpus, route.cuda), "cuda")
 
 
-def _gpus_to_serve(host: Host, wish: Wish) -> tuple[tuple[GpuTarget, ...], str]:
+def gpus_to_serve(host: Host, wish: Wish) -> tuple[tuple[GpuTarget, ...], str]:
     """Return the GPUs that the build must serve and the backend that serves them."""
     gpus = () if isinstance(host.gpus, Unknown) else host.gpus
     nvidia = tuple(gpu for gpu in gpus if gpu.vendor == "nvidia")
@@ -98,7 +99,7 @@ def _serve(judge: Judge, backend: str) -> Choice:
         if row:
             return _chosen(attempt, row, backend, judge.gpus)
     refusal, change = refuse(attempt, rows_of(tables, host, backend), backend)
-    return Choice(host=host, backend=backend, refusal=refusal, change=change)
+    return Choice(host=host, backend=backend, refusal=refusal, change=change, is_hopeless=change is None)
 
 
 def rows_of(tables: Tables, host: Host, backend: str, pythons: tuple[PythonTag, ...] = ()) -> tuple[TorchBuild, ...]:
@@ -129,10 +130,16 @@ def best(judge: Judge, rows: Iterable[TorchBuild]) -> TorchBuild | None:
     Within one torch version: CUDA the driver knows natively, then PyPI's default, then the newest CUDA.
     """
     for _, group in groupby(rows, key=lambda row: (row.existence, row.torch.parts)):
-        running = [row for row in group if judge.obstacle(row) is None]
+        running = ranked(judge, group)
         if running:
-            return max(running, key=lambda row: (judge.is_native(row), row.on_pypi, _variant_rank(row)))
+            return running[0]
     return None
+
+
+def ranked(judge: Judge, rows: Iterable[TorchBuild]) -> list[TorchBuild]:
+    """The rows of one torch version that run, the preferred one first."""
+    running = [row for row in rows if judge.obstacle(row) is None]
+    return sorted(running, key=lambda row: (judge.is_native(row), row.on_pypi, _variant_rank(row)), reverse=True)
 
 
 def _variant_rank(row: TorchBuild) -> tuple[int, ...]:
@@ -186,7 +193,7 @@ def _reasons(judge: Judge, row: TorchBuild, backend: str) -> Iterator[Text]:
 def rejected(choice: Choice, wish: Wish, tables: Tables) -> Iterator[tuple[TorchBuild, Obstacle]]:
     """Every row of the backend that was passed over, newest torch first: for a hard condition, or as only inferred."""
     host = choice.host
-    gpus, _ = _gpus_to_serve(host, wish)
+    gpus, _ = gpus_to_serve(host, wish)
     judge = Judge(host, wish, tables, tuple(gpu for gpu in gpus if gpu not in choice.hidden), choice.native_cuda)
     is_sure = choice.row is not None and choice.row.existence == "read"
     for row in sorted(rows_of(tables, host, choice.backend), key=lambda row: row.torch.parts, reverse=True):
@@ -202,7 +209,7 @@ def rejected(choice: Choice, wish: Wish, tables: Tables) -> Iterator[tuple[Torch
 def upgrade_of(choice: Choice, wish: Wish, tables: Tables) -> Upgrade | None:
     """What the newest driver that supports these GPUs would allow beyond the choice, or None."""
     row = choice.row
-    gpus, backend = _gpus_to_serve(choice.host, wish)
+    gpus, backend = gpus_to_serve(choice.host, wish)
     judge = Judge(choice.host, wish, tables, tuple(gpu for gpu in gpus if gpu not in choice.hidden))
     newest = None if choice.native_cuda else newest_driver(judge)
     if row is None or row.cuda is None or newest is None or not judge.gpus:
@@ -219,7 +226,7 @@ def already_right(host: Host, tables: Tables) -> Choice | None:
     row = installed_row(host, tables)
     if row is None or isinstance(host.gpus, Unknown):
         return None
-    wanted = _gpus_to_serve(host, Wish())[1]
+    wanted = gpus_to_serve(host, Wish())[1]
     if wanted not in {"cpu", row.build.backend}:
         return None
     return Choice(host=host, backend=row.build.backend, row=row, why=(Text("it is installed, and it runs here"),))
@@ -239,6 +246,6 @@ def installed_row(host: Host, tables: Tables) -> TorchBuild | None:
         row for row in rows_of(tables, host, "") if str(row.torch) == public
         and (row.build.name == label or (not label and row.os == "macos"))
     ]  # fmt: skip
-    gpus, _ = _gpus_to_serve(host, Wish(backend=rows[0].build.backend)) if rows else ((), "")
+    gpus, _ = gpus_to_serve(host, Wish(backend=rows[0].build.backend)) if rows else ((), "")
     judge = Judge(host, Wish(allow_inferred=True), tables, gpus)
     return next((row for row in rows if judge.obstacle(row) is None), None)

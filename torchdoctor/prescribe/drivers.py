@@ -17,14 +17,15 @@ def driver_window(judge: Judge, row: TorchBuild) -> tuple[DriverVersion, int | N
         return None
     newest_of_all = max(branch.branch for branch in judge.tables.driver_branches.rows)
     last = branches[-1].branch
-    return max(floor, _first_number(branches[0], line)), None if last == newest_of_all else last
+    return max(floor, first_number(branches[0], line)), None if last == newest_of_all else last
 
 
 def newest_driver(judge: Judge) -> DriverVersion | None:
     """The number of the newest branch that still supports all GPUs, or None."""
-    return _first_number(judge.branches[-1], judge.host.driver_line) if judge.branches else None
+    return first_number(judge.branches[-1], judge.host.driver_line) if judge.branches else None
 
 
-def _first_number(branch: DriverBranch, line: str) -> DriverVersion:
+def first_number(branch: DriverBranch, line: str) -> DriverVersion:
+    """The number with which a branch begins, in the numbers of this system."""
     number = branch.windows_from if line == "windows" and branch.windows_from else branch.branch
     return DriverVersion((number,))

@@ -7,10 +7,11 @@ from typing import NamedTuple
 
 from torchdoctor.facts import Facts
 from torchdoctor.findings import Finding, Remedy, Text
-from torchdoctor.prescribe.choose import Choice, choose, installed_row
+from torchdoctor.prescribe.choose import Choice, installed_row
 from torchdoctor.prescribe.conditions import Wish
 from torchdoctor.prescribe.host import Host, host_of
 from torchdoctor.prescribe.install import Install, install_of
+from torchdoctor.prescribe.uncertain import choose_surely
 from torchdoctor.prescribe.writing import Writing, writing_for
 from torchdoctor.records import replace
 from torchdoctor.tables import Tables
@@ -30,7 +31,7 @@ def prescribe(facts: Facts, findings: Sequence[Finding], writing: Writing, table
     if not any(remedy.installs for finding in findings for remedy in finding.remedies):
         is_blamed = any(finding.severity == "error" for finding in findings)
         return Prescription(install=None if is_blamed else _confirm(host, writing, tables))
-    choice = choose(host, Wish(), tables)
+    choice = choose_surely(host, facts, tables)
     if not choice.runs or (facts.request.require_gpu and choice.backend == "cpu"):
         return Prescription(
             refusal=choice.refusal or Text("a GPU is required and no GPU of this host can be served"),

@@ -50,7 +50,11 @@ def _no_rows(judge: Judge, backend: str) -> tuple[Text, Text | None]:
     if host.implementation.lower() != "cpython":
         return Text("{implementation} has no torch wheel", implementation=host.implementation), Text("use CPython")
     where = f"{host.os} {host.machine}"
-    return Text("no official {backend} build exists for {where}", backend=backend, where=where), None
+    text = Text("no official {backend} build exists for {where}", backend=backend, where=where)
+    amd = [gpu.target for gpu in judge.gpus if gpu.vendor == "amd"]
+    if host.os == "windows" and any(judge.tables.amd_gpus.has_windows_wheels(gfx) for gfx in amd):
+        return text, Text("take AMD's own Windows wheels for {gfx}", gfx=amd[0])
+    return text, None
 
 
 def _one_change(judge: Judge, kind: str, single: list[tuple[TorchBuild, Obstacle]]) -> tuple[Text, Text | None]:

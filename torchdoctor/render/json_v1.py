@@ -12,18 +12,19 @@ from torchdoctor.findings import Finding, Remedy
 from torchdoctor.prescribe.choose import Upgrade
 from torchdoctor.prescribe.install import Install, Rejected
 from torchdoctor.records import fields, is_record
+from torchdoctor.render.line import harmless_json
 from torchdoctor.report import Report
 
 SCHEMA = "torchdoctor.report/1"
 
 # Statements about facts rather than facts of the host.
-_NOT_FACTS = {"sources", "messages", "request"}
+_NOT_FACTS = {"sources", "quoted", "request"}
 _TOLD_APART = {"trial.probes", "trial.bench"}  # they are the members ``smoke`` and ``bench`` of a report
 
 
 def render(report: Report) -> str:
     """Return the report as one JSON object and a newline."""
-    return json.dumps(report_object(report), indent=1, ensure_ascii=False) + "\n"
+    return harmless_json(json.dumps(report_object(report), indent=1, ensure_ascii=False)) + "\n"
 
 
 def report_object(report: Report) -> dict[str, Any]:
@@ -77,6 +78,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "evidence": [{"fact": item.fact, "value": item.value, "source": item.source} for item in finding.evidence],
         "why": str(finding.why),
         "fixable_by": finding.fixable_by,
+        "beware": _text(finding.beware),
         "remedies": [_remedy(remedy) for remedy in finding.remedies],
         "row": {"table": row.table, "key": row.key, "source": row.source} if row else None,
         "explained_by": finding.explained_by,

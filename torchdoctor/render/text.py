@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchdoctor.facts import is_known, value_or
+from torchdoctor.facts import Unknown, is_known, value_or
 from torchdoctor.findings import Finding, Text
-from torchdoctor.render.line import Line
+from torchdoctor.render.line import Line, on_one_line
 from torchdoctor.render.proof_text import proof_lines
 from torchdoctor.report import Report
 from torchdoctor.values import PythonTag
 
 _FIXERS = {"user": "", "admin": "the host's administrator: ", "provider": "the provider of this machine: "}
+_FINE = ("user-code", "cuda-after-fork", "healthy")
 _VERDICTS = {"ok": "ok", "warn": "warning", "fail": "fail", "unknown": "unknown"}
 
 
 def render(report: Report, verbosity: int = 0, fail_on: str = "error") -> list[Line]:
     """Return the lines of the report; ``verbosity`` 1 adds checks and facts, -1 leaves only the verdict."""
+    return [line._replace(text=on_one_line(line.text)) for line in _lines(report, verbosity, fail_on)]
+
+
+def _lines(report: Report, verbosity: int, fail_on: str) -> list[Line]:
     lines = [_verdict(report)]
     if verbosity < 0:
         return lines
@@ -26,6 +31,7 @@ def render(report: Report, verbosity: int = 0, fail_on: str = "error") -> list[L
     for finding in roots:
         lines += _finding(finding, [other for other in report.findings if other.explained_by == finding.id])
     lines += _install(report)
+    lines += _not_known(report)
     if report.status == "warn" and fail_on == "error":
         lines += [Line(""), Line("only warnings: exit status 0; --fail-on warning would fail", "dim")]
     return lines + (_details(report) if verbosity > 0 else [])
@@ -34,8 +40,9 @@ def render(report: Report, verbosity: int = 0, fail_on: str = "error") -> list[L
 def _verdict(report: Report) -> Line:
     word = _VERDICTS[report.status]
     loud = [finding for finding in report.findings if finding.severity != "info"]
-    if loud:
-        return Line(f"{word}: {loud[0].summary}", word)
+    is_interrupted = report.facts.trial.interrupted is True
+    if loud and (report.status == "fail" or not is_interrupted):
+        return Line(f"{word}: {loud[0].summary}{' (interrupted)' if is_interrupted else ''}", word)
     if report.unknown_because and report.status == "unknown":
         return Line(f"{word}: {report.unknown_because}", word)
     return Line(f"{word}: {_healthy(report)}", word)
@@ -43,6 +50,9 @@ def _verdict(report: Report) -> Line:
 
 def _healthy(report: Report) -> str:
     facts = report.facts
+    told = next((item for item in report.findings if item.id in _FINE and item.confidence != "possible"), None)
+    if told:
+        return f"the installation is fine: {told.summary}"
     version = value_or(facts.torch.full, "") or value_or(facts.torch.version, "")
     if report.install is None or not version:
         about = f" with torch {version}" if version else " in it; torch is not in it" if not report.live else ""
@@ -81,9 +91,21 @@ def _finding(finding: Finding, echoes: list[Finding]) -> Iterator[Line]:
         yield Line(f"  do:   {_FIXERS[finding.fixable_by] if risk else ''}{remedy.text}{risk}")
         for command in remedy.commands:
             yield Line(f"    {command}", "command")
+    if finding.beware:
+        yield Line(f"  not:  {finding.beware}")
     for echo in echoes:
         yield Line(f"  echo: {echo.id}: {echo.summary}", "dim")
     yield Line(f"  more: torchdoctor explain {finding.id}", "dim")
+
+
+def _not_known(report: Report) -> Iterator[Line]:
+    """What a text did not tell and an answer may turn on; a host that was asked has told what it can."""
+    facts = report.facts
+    telling = (facts.os.name, facts.python.tag, facts.torch.full, facts.gpus, facts.driver.version)
+    missing = [fact.what for fact in telling if isinstance(fact, Unknown)]
+    if missing and not report.live and report.findings:
+        yield Line("")
+        yield Line(f"not told here, and an answer may turn on it: {', '.join(missing)}", "dim")
 
 
 def _install(report: Report) -> Iterator[Line]:
@@ -114,6 +136,9 @@ def _details(report: Report) -> list[Line]:
     unknown: list[str] = []
     lines = [Line(""), Line("checks")]
     lines += [Line(f"  {item.outcome:8}{item.id}{_reason(item.reason)}") for item in report.outcomes]
+    if errors := report.facts.quoted.errors:
+        lines += [Line(""), Line("errors in the text, consequences and notices among them")]
+        lines += [Line(f"  {error.id}: {error.text}  ({error.source})") for error in errors]
     lines += [Line(""), Line("facts")]
     for path, value in _flat(facts_object(report.facts, unknown), ""):
         source = report.facts.source(path)

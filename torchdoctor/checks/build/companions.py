@@ -39,7 +39,7 @@ class _Misfit:
     row: Row | None = None
 
 
-@check("torch-companion-mismatch", severity="warning", after=_CAUSES)
+@check("torch-companion-mismatch", spares_torch=True, severity="warning", after=_CAUSES)
 def torch_companion_mismatch(facts: Facts, tables: Tables) -> Iterator[Finding]:
     """A companion such as torchvision was built for another torch."""
     torch = torch_release(facts)

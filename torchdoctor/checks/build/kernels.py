@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 
+from torchdoctor.checks.arch_remedies import arch_remedies
 from torchdoctor.checks.installed import (
+    CODE_PREFIXES,
     base_release,
     driver_cuda,
     gpu_evidence,
     gpu_names,
-    has_a_build,
     is_foreign,
     is_from_conda,
     jetson,
@@ -18,6 +19,7 @@ from torchdoctor.checks.installed import (
     official_rows,
     on_jetson,
     package_evidence,
+    quoted_archs,
     release,
     torch_cuda,
     torch_was_imported,
@@ -32,7 +34,6 @@ from torchdoctor.tables.torch_builds import TorchBuild
 from torchdoctor.values import CudaVersion, GpuArch
 
 _SURE = {"measured", "read"}
-_CODE_PREFIXES = ("sm_", "compute_")
 
 
 @record(frozen=True, slots=True)
@@ -48,7 +49,7 @@ class _Code:
     row: Row | None = None
 
 
-@check("torch-arch-missing", severity="error", after=("jetson-wheel",))
+@check("torch-arch-missing", decides=True, severity="error", after=("jetson-wheel",))
 def torch_arch_missing(facts: Facts, tables: Tables) -> Iterator[Finding]:
     """The build has no code for this GPU's compute capability."""
     if not _is_for_cuda(facts):
@@ -58,6 +59,8 @@ def torch_arch_missing(facts: Facts, tables: Tables) -> Iterator[Finding]:
         return
     codes = _codes(facts, tables)
     missing = [gpu for gpu in gpus if not any(_serves(code, gpu, facts, tables) for code in codes)]
+    if not missing and facts.quoted.errors and not all(code.sure for code in codes):
+        raise NotKnownError("architecture list of the torch build")  # an error may know better than a guess
     served = [gpu for gpu in gpus if gpu not in missing]
     if not missing or (served and value_or(facts.env.get("CUDA_VISIBLE_DEVICES"), "")):
         return
@@ -71,23 +74,36 @@ def torch_arch_missing(facts: Facts, tables: Tables) -> Iterator[Finding]:
             code=codes[0].words,
         ),
         evidence=(codes[0].evidence, *gpu_evidence(facts, missing, "compute_capability")),
-        remedies=_remedies(facts, tables, missing, served),
+        remedies=arch_remedies(facts, tables, missing, served),
         severity=_severity(bool(served) or doubtful),
         confidence=_confidence(codes, doubtful=doubtful),
         row=codes[0].row,
     )
 
 
+def code_for_all(facts: Facts, tables: Tables) -> Evidence | None:
+    """What proves that the build has code for every NVIDIA GPU of the host; None where it has not or nobody knows."""
+    gpus = nvidia_gpus(facts) if _is_for_cuda(facts) else []
+    if not gpus or any(value_or(gpu.compute_capability, None) is None for gpu in gpus):
+        return None
+    codes = _codes(facts, tables)
+    proven = all(code.sure and _serves(code, gpu, facts, tables) for code in codes for gpu in gpus)
+    return codes[0].evidence if proven else None
+
+
 def _is_for_cuda(facts: Facts) -> bool:
     """Whether the build is one for CUDA; where its name is unknown, torch's own list of architectures tells."""
+    quoted, _ = quoted_archs(facts)
     own = value_or(facts.torch.arch_list, ())
-    if own and not is_known(facts.torch.build):
-        return any(name.startswith(_CODE_PREFIXES) for name in own)
+    if quoted or (own and not is_known(facts.torch.build)):
+        return any(name.startswith(CODE_PREFIXES) for name in quoted or own)
     return need(facts.torch.build).backend == "cuda"
 
 
 def _named(facts: Facts) -> str:
     """The build's name, else the version, else nothing."""
+    if quoted_archs(facts)[0]:
+        return "that the program imports"
     build = value_or(facts.torch.build, None)
     return str(build) if build else value_or(facts.torch.full, "") or value_or(facts.torch.version, "") or "itself"
 
@@ -102,9 +118,11 @@ def _with_capability(gpus: Sequence[Gpu]) -> list[Gpu]:
 
 def _codes(facts: Facts, tables: Tables) -> list[_Code]:
     """What the build holds: its own list, else the rows of the official wheel, else what its CUDA could compile."""
-    own = value_or(facts.torch.arch_list, None)
+    quoted, source = quoted_archs(facts)
+    native = tuple(name for name in quoted if name.startswith("sm_"))  # that its PTX does not help, it says itself
+    own = native or value_or(facts.torch.arch_list, ())
     if own:
-        return [_code_of_list(facts, own)]
+        return [_code_of_list(facts, own, source)]
     rows = official_rows(facts, tables)
     if any(not row.code for row in rows):
         raise NotKnownError("architecture list of the torch build")
@@ -113,11 +131,11 @@ def _codes(facts: Facts, tables: Tables) -> list[_Code]:
     return _any_of(facts, codes, name) if len(codes) > 1 else codes or [_ceiling(facts, tables)]
 
 
-def _code_of_list(facts: Facts, own: Sequence[str]) -> _Code:
+def _code_of_list(facts: Facts, own: Sequence[str], source: str) -> _Code:
     native = tuple(_parsed(arch for arch in own if arch.startswith("sm_")))
     ptx = tuple(_parsed(arch for arch in own if arch.startswith("compute_")))
     words = " ".join(own)
-    return _Code(native, ptx, torch_cuda(facts), words, seen(facts, "torch.arch_list", words), sure=True)
+    return _Code(native, ptx, torch_cuda(facts), words, seen(facts, "torch.arch_list", words, source), sure=True)
 
 
 def _parsed(names: Iterable[str]) -> Iterator[GpuArch]:
@@ -196,29 +214,6 @@ def _confidence(codes: Sequence[_Code], *, doubtful: bool) -> Confidence:
     return "certain" if all(code.sure for code in codes) else "likely"
 
 
-def _remedies(facts: Facts, tables: Tables, missing: Sequence[Gpu], served: Sequence[Gpu]) -> tuple[Remedy, ...]:
-    remedies = []
-    if all(has_a_build(facts, tables, gpu) for gpu in missing):
-        remedies.append(Remedy(Text("Install a build that has code for {gpu}", gpu=gpu_names(missing)), installs=True))
-    if served:
-        remedies.append(_hide(facts, missing))
-    if not remedies:
-        remedies.append(
-            Remedy(Text("No official build has code for {gpu}; compute on the CPU there", gpu=gpu_names(missing)))
-        )
-    return tuple(remedies)
-
-
-def _hide(facts: Facts, missing: Sequence[Gpu]) -> Remedy:
-    mine = [gpu for gpu in need(facts.gpus) if gpu.vendor == "nvidia"]
-    visible = ",".join(str(index) for index, gpu in enumerate(mine) if gpu not in missing)
-    verb = "set" if facts.os.name == "windows" else "export"
-    return Remedy(
-        Text("Or hide {gpu} from the program", gpu=gpu_names(missing)),
-        commands=(f"{verb} CUDA_DEVICE_ORDER=PCI_BUS_ID", f"{verb} CUDA_VISIBLE_DEVICES={visible}"),
-    )
-
-
 @check("known-bad-release", severity="error", parent="torch-import-fails")
 def known_bad_release(facts: Facts, tables: Tables) -> Iterator[Finding]:
     """This very release is broken on this platform."""
@@ -262,7 +257,7 @@ def _is_platform(facts: Facts, row: BadRelease) -> bool:
 
 
 def _bad_release_remedies(row: BadRelease) -> tuple[Remedy, ...]:
-    remedy = Remedy(Text("Instead: {fix}", fix=row.fix), installs=row.breaks == "import")
+    remedy = Remedy(Text("Instead: {fix}", fix=row.fix), installs=not row.beside)
     if not row.beside:
         return (remedy,)
     return (Remedy(remedy.text, commands=(f'conda install "{row.beside}<{row.beside_min}"',)),)

@@ -21,11 +21,13 @@ from torchdoctor.checks.installed import (
     torch_release,
 )
 from torchdoctor.checks.other_vendors import right_build
+from torchdoctor.checks.quoted import finding_of, shown_errors
 from torchdoctor.checks.registry import check, seen
 from torchdoctor.facts import Facts, Gpu, NotKnownError, is_known, known, need, value_or
 from torchdoctor.findings import Evidence, Finding, Remedy, Row, Severity, Text
 from torchdoctor.tables import Tables
-from torchdoctor.values import Build
+from torchdoctor.tables.torch_builds import TorchBuild
+from torchdoctor.values import Build, Version
 
 _VENDOR = {"cuda": "nvidia", "rocm": "amd", "xpu": "intel"}
 _BACKENDS = {"cuda": "CUDA", "rocm": "ROCm", "xpu": "XPU"}
@@ -64,7 +66,7 @@ def torch_missing(facts: Facts, _tables: Tables) -> Iterator[Finding]:
     )
 
 
-@check("jetson-wheel", severity="error")
+@check("jetson-wheel", severity="error", after=("torch-from-wrong-index", "torch-cpu-build"))
 def jetson_wheel(facts: Facts, tables: Tables) -> Iterator[Finding]:
     """The wheel was not made for this JetPack."""
     jetpack = jetson(facts, tables)
@@ -73,7 +75,7 @@ def jetson_wheel(facts: Facts, tables: Tables) -> Iterator[Finding]:
     build = need(facts.torch.build)
     cuda = torch_cuda(facts)
     other_major = cuda is not None and cuda.major != jetpack.cuda.major
-    if build.backend != "cuda" or not (_is_server_wheel(facts) or other_major):
+    if not _is_server_wheel(facts) and not (build.backend == "cuda" and other_major):
         return
     yield Finding(
         summary=Text("torch {build} is not a wheel for JetPack {jetpack}", build=build, jetpack=jetpack.jetpack),
@@ -89,9 +91,10 @@ def jetson_wheel(facts: Facts, tables: Tables) -> Iterator[Finding]:
 
 
 def _is_server_wheel(facts: Facts) -> bool:
-    """Only the PyTorch project's own wheels carry a +cuXYZ label; Jetson wheels carry none, or NVIDIA's own mark."""
+    """Only the PyTorch project's own wheels carry a +cuXYZ or +cpu label; Jetson wheels none, or NVIDIA's own mark."""
     named = label(value_or(facts.torch.full, ""))
-    return value_or(facts.torch.origin, "") in {"pypi", "pytorch"} or (named is not None and named.backend == "cuda")
+    is_named = named is not None and named.backend in {"cuda", "cpu"}
+    return value_or(facts.torch.origin, "") in {"pypi", "pytorch"} or is_named
 
 
 @check("torch-from-wrong-index", severity="error", after=("duplicate-torch",))
@@ -99,18 +102,21 @@ def torch_from_wrong_index(facts: Facts, tables: Tables) -> Iterator[Finding]:
     """The wheel came from PyPI, whose build for this platform is CPU-only."""
     if not _is_cpu_build(facts):
         return
-    os_name, machine, version = need(facts.os.name), need(facts.os.machine), torch_release(facts)
-    default = tables.torch_builds.pypi_default(version, os_name, machine)
-    if default is None or default.build.backend != "cpu" or not _came_from_pypi(facts):
+    version = torch_release(facts)
+    default = _pypi_default(facts, tables, version)
+    if default is None or default.build.backend != "cpu" or not _came_from_pypi(facts, tables):
         return
-    rows = tables.torch_builds.for_host(os_name, machine)
+    rows = tables.torch_builds.for_host(default.os, default.machine)
     elsewhere = any(row.torch == version and row.cuda and row.emit for row in rows) or on_jetson(facts)
-    gpus = _nvidia_evidence(facts, tables)
+    gpus = _wanted_cuda(facts, tables)
     if not elsewhere or not gpus:
         return
     yield Finding(
         summary=Text(
-            "PyPI's torch {version} for {os} {machine} is CPU-only", version=version, os=os_name, machine=machine
+            "PyPI's torch {version} for {os} {machine} is CPU-only",
+            version=version,
+            os=default.os,
+            machine=default.machine,
         ),
         why=Text(
             "PyPI holds one build per platform. On this one it has no CUDA code; the CUDA builds have another index. "
@@ -123,18 +129,57 @@ def torch_from_wrong_index(facts: Facts, tables: Tables) -> Iterator[Finding]:
     )
 
 
-def _came_from_pypi(facts: Facts) -> bool:
+def _pypi_default(facts: Facts, tables: Tables, version: Version) -> TorchBuild | None:
+    """What PyPI hands out for this version; where the machine is unknown, only if PyPI has wheels for just one."""
+    os_name, machine = need(facts.os.name), facts.os.machine
+    if is_known(machine):
+        return tables.torch_builds.pypi_default(version, os_name, need(machine))
+    rows = [row for row in tables.torch_builds.rows if (row.torch, row.os) == (version, os_name) and row.on_pypi]
+    if len(rows) != 1:
+        need(machine)
+    return rows[0]
+
+
+def _came_from_pypi(facts: Facts, tables: Tables) -> bool:
+    """Wheels of the torch indexes are listed with a label, those of PyPI and its mirrors without one."""
     if is_known(facts.torch.origin):
         return facts.torch.origin == "pypi"
     if is_from_conda(facts):
         return False
     versions = [item.version for item in facts.packages.items if item.name == "torch"]
+    if not versions and (asked := value_or(facts.torch.indexes, ())):
+        versions = [] if any(_may_hold(url, facts, tables) for url in asked) else [need(facts.torch.version)]
     if not versions:
         raise NotKnownError("origin of the torch wheel")
     return all("+" not in version and release(version) is not None for version in versions)
 
 
-@check("torch-wrong-vendor", severity="error")
+def _may_hold(url: str, facts: Facts, tables: Tables) -> bool:
+    """Whether an index other than PyPI may have given this torch: one of a build that has this version."""
+    if _host(url) not in {_host(row.url) for row in tables.indexes.rows if row.url}:
+        return False
+    named = next((build for part in url.split("/") if (build := label(f"+{part}"))), None)
+    version = torch_release(facts)
+    rows = [row for row in tables.torch_builds.rows if row.torch == version]
+    return named is None or not rows or any(row.build == named for row in rows)
+
+
+def _host(url: str) -> str:
+    return url.partition("://")[2].partition("/")[0]
+
+
+def _wanted_cuda(facts: Facts, tables: Tables) -> tuple[Evidence, ...]:
+    """What shows an NVIDIA GPU; where the GPUs are unknown, the error of a program that asks for one."""
+    try:
+        return _nvidia_evidence(facts, tables)
+    except NotKnownError:
+        asked = [one.error for one in shown_errors(facts, tables) if finding_of(one) == "torch-cpu-build"]
+        if not asked or asked[0].doubtful:
+            raise
+        return (Evidence(f"error.{asked[0].id}", asked[0].text, asked[0].source),)
+
+
+@check("torch-wrong-vendor", decides=True, severity="error")
 def torch_wrong_vendor(facts: Facts, tables: Tables) -> Iterator[Finding]:
     """The build is for another vendor's GPU than this host has."""
     build = need(facts.torch.build)
@@ -240,7 +285,13 @@ def _nvidia_evidence(facts: Facts, tables: Tables) -> tuple[Evidence, ...]:
     return ()
 
 
-@check("extension-wrong-vendor", severity="warning", parent="torch-wrong-vendor", after=("torch-wrong-vendor",))
+@check(
+    "extension-wrong-vendor",
+    spares_torch=True,
+    severity="warning",
+    parent="torch-wrong-vendor",
+    after=("torch-wrong-vendor",),
+)
 def extension_wrong_vendor(facts: Facts, tables: Tables) -> Iterator[Finding]:
     """An extension has code for CUDA only and torch is a build for another vendor."""
     backend = need(facts.torch.build).backend

@@ -27,8 +27,11 @@ from torchdoctor.tables.cuda_drivers import CudaRelease
 from torchdoctor.tables.driver_branches import DriverBranch
 from torchdoctor.values import CudaVersion, DriverVersion
 
+# Known errors of code beside torch's build: code to be compiled by the driver, an extension, an image.
+_OTHER_DEMANDS = frozenset({"ptx-unsupported-toolchain", "cuda-driver-symbol-missing", "container-cuda-requirement"})
 
-@check("driver-dropped-gpu", severity="error")
+
+@check("driver-dropped-gpu", decides=True, severity="error")
 def driver_dropped_gpu(facts: Facts, tables: Tables) -> Iterator[Finding]:
     """The driver branch no longer, or not yet, supports this GPU."""
     if torch_sees_gpu(facts) or is_jetson(facts, tables):
@@ -136,10 +139,11 @@ def driver_library_mismatch(facts: Facts, tables: Tables) -> Iterator[Finding]:
     )
 
 
-@check("driver-too-old", severity="error", after=("driver-dropped-gpu", "compat-library-problem"))
+@check("driver-too-old", decides=True, severity="error", after=("driver-dropped-gpu", "compat-library-problem"))
 def driver_too_old(facts: Facts, tables: Tables) -> Iterator[Finding]:
     """The driver is older than the installed build's CUDA needs."""
     if torch_sees_gpu(facts) or is_jetson(facts, tables):
+        _ask_others(facts)
         return
     cuda = build_cuda(facts)
     floor = _floor(facts, tables, cuda)
@@ -148,6 +152,7 @@ def driver_too_old(facts: Facts, tables: Tables) -> Iterator[Finding]:
     row, needed = floor
     sign = _too_old_sign(facts, tables, cuda, needed)
     if sign is None:
+        _ask_others(facts)
         return
     build = value_or(facts.torch.build, None) or Text("CUDA {cuda}", cuda=cuda)
     yield Finding(
@@ -174,6 +179,12 @@ def driver_too_old(facts: Facts, tables: Tables) -> Iterator[Finding]:
         fixable_by="user",
         row=Row("cuda_drivers", row.key, row.source),
     )
+
+
+def _ask_others(facts: Facts) -> None:
+    """The floor of torch's build says nothing of what others ask of the driver: their error may tell more."""
+    if any(error.id in _OTHER_DEMANDS for error in facts.quoted.errors):
+        raise NotKnownError("CUDA version that another program asks for")
 
 
 def _any_version(facts: Facts) -> tuple[DriverVersion, Evidence]:

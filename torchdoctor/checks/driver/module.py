@@ -41,7 +41,12 @@ _BUS = "/sys/"
 _IF_INSIDE = Text("If this is a container, start it with the host's GPUs")
 
 
-@check("driver-missing", severity="error", after=("container-without-gpu", "sandbox-hides-gpu"))
+@check(
+    "driver-missing",
+    decides=True,
+    severity="error",
+    after=("container-without-gpu", "sandbox-hides-gpu", "scheduler-no-gpu"),
+)
 def driver_missing(facts: Facts, tables: Tables) -> Iterator[Finding]:
     """An NVIDIA GPU is on the bus and no NVIDIA driver is installed."""
     if not is_known(facts.gpus) and value_or(facts.driver.smi, "") == "no-nvml":
@@ -101,7 +106,11 @@ def driver_module_flavour(facts: Facts, tables: Tables) -> Iterator[Finding]:
     )
 
 
-@check("driver-not-loaded", severity="error", after=("driver-dropped-gpu", "driver-module-flavour"))
+@check(
+    "driver-not-loaded",
+    severity="error",
+    after=("driver-dropped-gpu", "driver-module-flavour", "scheduler-no-gpu"),
+)
 def driver_not_loaded(facts: Facts, tables: Tables) -> Iterator[Finding]:
     """The driver is installed and its kernel module is not loaded."""
     sign = installed_sign(facts)
@@ -127,7 +136,7 @@ def driver_not_loaded(facts: Facts, tables: Tables) -> Iterator[Finding]:
     "gpu-init-failed",
     severity="error",
     parent="driver-not-loaded",
-    after=("driver-module-flavour", "driver-dropped-gpu", "gpu-lost"),
+    after=("driver-module-flavour", "driver-dropped-gpu", "gpu-lost", "scheduler-no-gpu", "sandbox-hides-gpu"),
 )
 def gpu_init_failed(facts: Facts, tables: Tables) -> Iterator[Finding]:
     """The kernel module is loaded and failed to initialise the GPU."""

@@ -15,6 +15,7 @@ from torchdoctor.checks.drivers import (
     torch_sees_gpu,
 )
 from torchdoctor.checks.gpu_masks import masked, not_injected, without_instance
+from torchdoctor.checks.other_vendors import serves_for_xpu
 from torchdoctor.checks.places import (
     ask_scheduler,
     configure_runtime,
@@ -30,6 +31,9 @@ from torchdoctor.findings import Evidence, Finding, Remedy, Text
 from torchdoctor.tables import Tables
 
 _NOT_PASSED_IN = frozenset({"no-devices", "no-driver", "no-nvml"})
+_NOT_ASKED_FOR = frozenset({*_NOT_PASSED_IN, "not-found", "permission"})
+# Where the driver itself shows no GPU, that it shows none to this process is a consequence.
+_UNUSABLE = ("driver-not-loaded", "driver-dropped-gpu", "driver-library-mismatch", "gpu-init-failed", "gpu-lost")
 GPU_BACKENDS = frozenset({"cuda", "rocm", "xpu"})
 _OPEN_SANDBOX = {
     "flatpak": "flatpak override --user --device=all APPLICATION",
@@ -41,9 +45,13 @@ _OPEN_SANDBOX = {
 def scheduler_no_gpu(facts: Facts, _tables: Tables) -> Iterator[Finding]:
     """The job runs on a GPU node and the scheduler has allocated no GPU to it."""
     scheduler = need(facts.place.scheduler)
-    if torch_sees_gpu(facts) or not in_job(facts, scheduler) or has_allocation(facts):
+    asks_none, asks = facts.place.job_asks_gpu is False, value_or(facts.place.job_asks_gpu, False)
+    if torch_sees_gpu(facts) or asks or not (asks_none or in_job(facts, scheduler)) or has_allocation(facts):
         return
-    gpus = nvidia_gpus(facts)
+    gpus = nvidia_gpus(facts) if is_known(facts.gpus) or not asks_none else ()
+    if asks_none and not gpus:
+        yield from _not_asked_for(facts, scheduler)
+        return
     sign = withheld(facts, gpus) if gpus else None
     if sign is None:
         return
@@ -58,6 +66,32 @@ def scheduler_no_gpu(facts: Facts, _tables: Tables) -> Iterator[Finding]:
         remedies=(ask_scheduler(scheduler),),
         severity=severity(facts),
         confidence="certain" if facts.env.complete else "likely",
+    )
+
+
+def _not_asked_for(facts: Facts, scheduler: str) -> Iterator[Finding]:
+    """Say that a job which finds no GPU has not asked for one, whatever the node holds."""
+    smi = value_or(facts.driver.smi, "")
+    if smi in _NOT_ASKED_FOR:
+        sign = seen(facts, "driver.smi", smi)
+    elif facts.torch.cuda_available is False and need(facts.torch.build).backend in GPU_BACKENDS:
+        sign = seen(facts, "torch.cuda_available", value=False)
+    else:
+        return
+    yield Finding(
+        summary=Text("this {scheduler} job has not asked for a GPU", scheduler=scheduler),
+        why=Text(
+            "The scheduler hands out only what a job asked for: it hides the GPUs of the node from others, or sends "
+            "them to nodes without any. Driver and torch cannot be judged from inside such a job."
+        ),
+        evidence=(
+            seen(facts, "place.scheduler", scheduler),
+            seen(facts, "place.job_asks_gpu", facts.place.job_asks_gpu),
+            sign,
+        ),
+        remedies=(ask_scheduler(scheduler),),
+        severity=severity(facts),
+        confidence="likely",
     )
 
 
@@ -85,7 +119,7 @@ def sandbox_hides_gpu(facts: Facts, _tables: Tables) -> Iterator[Finding]:
     )
 
 
-@check("gpu-hidden", severity="error", after=("scheduler-no-gpu", "sandbox-hides-gpu"))
+@check("gpu-hidden", severity="error", after=("scheduler-no-gpu", "sandbox-hides-gpu", *_UNUSABLE))
 def gpu_hidden(facts: Facts, _tables: Tables) -> Iterator[Finding]:
     """CUDA_VISIBLE_DEVICES, NVIDIA_VISIBLE_DEVICES or MIG hides every GPU."""
     if torch_sees_gpu(facts):
@@ -148,7 +182,7 @@ def container_without_gpu(facts: Facts, tables: Tables) -> Iterator[Finding]:
 @check(
     "no-gpu",
     severity="info",
-    after=("build-step-no-gpu", "container-without-gpu", "driver-not-loaded", "wsl-driver"),
+    after=("build-step-no-gpu", "container-without-gpu", "scheduler-no-gpu", *_UNUSABLE, "wsl-driver"),
 )
 def no_gpu(facts: Facts, _tables: Tables) -> Iterator[Finding]:
     """No GPU that torch could use is on this host."""
@@ -232,6 +266,6 @@ def _no_access(facts: Facts) -> Evidence | None:
 
 
 def _may_serve(gpu: Gpu, backend: str) -> bool:
-    """Whether some build could use this GPU; an Intel one counts only for an XPU build."""
+    """Whether some build could use this GPU; an Intel one of any kind counts only for an XPU build."""
     vendor = need(gpu.vendor)
-    return vendor in {"nvidia", "amd", "apple"} or (vendor == "intel" and backend == "xpu")
+    return vendor in {"nvidia", "amd", "apple"} or (vendor == "intel" and backend == "xpu") or serves_for_xpu(gpu)

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from torchdoctor.checks.installed import conda_torch, label, package_evidence, release
+from torchdoctor.checks.installed import (
+    conda_torch,
+    label,
+    official_rows,
+    package_evidence,
+    quoted_archs,
+    release,
+)
 from torchdoctor.checks.registry import check, seen
-from torchdoctor.facts import Facts, NotKnownError, Package, known, need, value_or
+from torchdoctor.facts import Facts, NotKnownError, Package, is_known, known, need, value_or
 from torchdoctor.findings import Evidence, Finding, Remedy, Text
 from torchdoctor.tables import Tables
+from torchdoctor.tables.torch_builds import TorchBuild
+from torchdoctor.values import GpuArch
 
 _CONDA_MARK_OF_PIP = "pypi_0"
 _OWN_ENVIRONMENTS = {"venv", "conda"}
@@ -56,14 +65,12 @@ def duplicate_torch(facts: Facts, _tables: Tables) -> Iterator[Finding]:
     if shadow is not None:
         yield _shadow_finding(facts, shadow)
         return
-    locations = value_or(facts.torch.locations, None)
-    if locations is not None:
-        if (foreign := _foreign_first(facts, locations)) is not None:
-            yield _foreign_finding(facts, foreign, locations)
-        return
+    locations = value_or(facts.torch.locations, None) or ()
     versions = _versions(facts)
-    if len(versions) > 1 and not _is_mixed(facts) and not _is_list_of_another_python(facts):
-        yield _two_versions_finding(versions)
+    if (foreign := _foreign_first(facts, locations)) is not None:
+        yield _foreign_finding(facts, foreign, locations)
+    elif len(versions) > 1 and not _is_mixed(facts) and not _is_list_of_another_python(facts):
+        yield _two_versions_finding(versions, facts, locations)
     else:
         known(facts.torch.locations)
 
@@ -142,11 +149,11 @@ def _is_list_of_another_python(facts: Facts) -> bool:
     return facts.packages.complete and not any(_same(version, imported) for version in listed)
 
 
-def _two_versions_finding(versions: dict[str, Evidence]) -> Finding:
+def _two_versions_finding(versions: dict[str, Evidence], facts: Facts, locations: Sequence[str]) -> Finding:
     return Finding(
         summary=Text("Two versions of torch are on the path: {versions}", versions=" and ".join(versions)),
         why=Text("Import gives one version and the package list names another, so one copy hides the other."),
-        evidence=tuple(versions.values()),
+        evidence=(*versions.values(), *(seen(facts, "torch.locations", location) for location in locations)),
         remedies=(
             Remedy(Text("Show which copy is imported"), commands=('python -c "import torch; print(torch.__file__)"',)),
             Remedy(
@@ -163,8 +170,18 @@ def _two_versions_finding(versions: dict[str, Evidence]) -> Finding:
     parent="duplicate-torch",
     after=("duplicate-torch", "mixed-package-sources"),
 )
-def interpreter_mismatch(facts: Facts, _tables: Tables) -> Iterator[Finding]:
+def interpreter_mismatch(facts: Facts, tables: Tables) -> Iterator[Finding]:
     """The package list and the imported torch belong to different interpreters."""
+    quoted, source = quoted_archs(facts)
+    asked = value_or(facts.torch.arch_list, ())
+    if quoted and asked and set(quoted) != set(asked):
+        yield _another_torch_finding(facts, " ".join(quoted), source, " ".join(asked))
+        return
+    if quoted and (row := _build_of_another_torch(facts, tables, quoted)):
+        yield _another_torch_finding(
+            facts, " ".join(quoted), source, " ".join(f"sm_{arch.major}{arch.minor}" for arch in row.code)
+        )
+        return
     imported = need(facts.torch.version)
     if not facts.packages.complete:
         raise NotKnownError("complete list of packages")
@@ -182,6 +199,42 @@ def interpreter_mismatch(facts: Facts, _tables: Tables) -> Iterator[Finding]:
             Remedy(
                 Text("Ask both of the same interpreter"),
                 commands=("python -m pip list", 'python -c "import sys, torch; print(sys.executable, torch.__file__)"'),
+            ),
+        ),
+        confidence="likely",
+    )
+
+
+def _build_of_another_torch(facts: Facts, tables: Tables, quoted: Sequence[str]) -> TorchBuild | None:
+    """The row of the build that was asked, where it has code for a GPU of which the failing one lists none."""
+    rows = official_rows(facts, tables) if is_known(facts.torch.build) and is_known(facts.torch.version) else ()
+    listed = [GpuArch.parse(name) for name in quoted if name.startswith("sm_")]
+    devices = [device for gpu in value_or(facts.gpus, ()) if (device := value_or(gpu.compute_capability, None))]
+    for device in devices if rows else ():
+        of_build = all(_serves(tables, row.code, device, row) for row in rows)
+        if of_build and not _serves(tables, listed, device, rows[0]):
+            return rows[0]
+    return None
+
+
+def _serves(tables: Tables, codes: Sequence[GpuArch], device: GpuArch, row: TorchBuild) -> bool:
+    return any(tables.coverage.covers(code, device, row.cuda) for code in codes)
+
+
+def _another_torch_finding(facts: Facts, fails: str, source: str, asked: str) -> Finding:
+    return Finding(
+        summary=Text("The program that fails imports another torch than the one that was asked"),
+        why=Text(
+            "Its warning lists {fails}; the torch that was asked has {asked}. A program with a Python of its own "
+            "(a portable or bundled one, a service, a notebook kernel) does not see what was installed elsewhere.",
+            fails=fails,
+            asked=asked,
+        ),
+        evidence=(seen(facts, "torch.arch_list", fails, source), seen(facts, "torch.arch_list", asked)),
+        remedies=(
+            Remedy(
+                Text("Print this inside the program, then install with that very Python (its -m pip)"),
+                commands=('python -c "import sys, torch; print(sys.executable, torch.__file__, torch.__version__)"',),
             ),
         ),
         confidence="likely",

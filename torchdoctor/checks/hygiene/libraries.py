@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from torchdoctor.checks.installed import (
     base_release,
     found_packages,
+    gpu_evidence,
     is_foreign,
     is_from_conda,
     nvidia_gpus,
@@ -24,6 +25,8 @@ from torchdoctor.tables import Tables
 from torchdoctor.values import CudaVersion, Version
 
 _PATH = "LD_LIBRARY_PATH"
+_WSL_WITH_GPU = 2
+_TORCH_LIB = "\"$(python -c 'import os, torch; print(os.path.dirname(torch.__file__))')\"/lib"
 _TOOLKIT_FOLDER = re.compile(r"/cuda-(\d+\.\d+)(?:\.\d+)?(?:/|$)")
 # Their library names carry no CUDA major, so the packages of two majors unpack over each other in nvidia/<name>.
 _SHARED_FOLDERS = ("cudnn", "cusparselt", "nccl", "nvshmem")
@@ -134,10 +137,13 @@ def _stray_finding(facts: Facts, stray: Package, right: Package) -> Finding:
     )
 
 
-@check("library-path-shadowing", severity="warning")
+@check("library-path-shadowing", severity="error")
 def library_path_shadowing(facts: Facts, _tables: Tables) -> Iterator[Finding]:
-    """LD_LIBRARY_PATH puts an older CUDA before the libraries of the wheel."""
-    if need(facts.torch.build).backend != "cuda" or is_foreign(facts) or torch_was_imported(facts):
+    """Libraries of the system take the place of the wheel's own, or those of the wheel that of the system's."""
+    backend = need(facts.torch.build).backend
+    if backend == "rocm":
+        yield from _runtime_without_wsl(facts)
+    if backend != "cuda" or is_foreign(facts) or torch_was_imported(facts):
         return
     cuda = torch_cuda(facts)
     folders = [folder for folder in need(facts.env.get(_PATH)).split(":") if folder]
@@ -161,6 +167,36 @@ def library_path_shadowing(facts: Facts, _tables: Tables) -> Iterator[Finding]:
             seen(facts, "torch.cuda", cuda),
         ),
         remedies=(Remedy(Text("Start the program without it"), commands=(f"unset {_PATH}",)),),
+        severity="warning",  # a quoted error proves it
+        confidence="likely",
+    )
+
+
+def _runtime_without_wsl(facts: Facts) -> Iterator[Finding]:
+    """The wheel's own HSA runtime looks for AMD's kernel driver, which WSL does not have."""
+    if need(facts.place.wsl) != _WSL_WITH_GPU or facts.torch.cuda_available is not False:
+        return
+    gpus = [gpu for gpu in need(facts.gpus) if gpu.vendor == "amd"]
+    if not gpus:
+        return
+    yield Finding(
+        summary=Text("torch's own libhsa-runtime64 does not work inside WSL"),
+        why=Text(
+            "WSL passes AMD GPUs through /dev/dxg and has no /dev/kfd. The ROCm of the system for WSL knows that, so "
+            "rocminfo lists the GPU; the copy of the library in torch/lib, which is loaded first, does not."
+        ),
+        evidence=(
+            seen(facts, "place.wsl", facts.place.wsl),
+            seen(facts, "torch.build", facts.torch.build),
+            *gpu_evidence(facts, gpus),
+        ),
+        remedies=(
+            Remedy(
+                Text("Remove that copy, so that the library of the ROCm for WSL in /opt/rocm is loaded"),
+                commands=(f"rm {_TORCH_LIB}/libhsa-runtime64.so*",),
+            ),
+            Remedy(Text("Or install the wheel that AMD's guide names for this ROCm under WSL")),
+        ),
         confidence="likely",
     )
 
@@ -178,7 +214,7 @@ def _could_displace(found: CudaVersion, cuda: CudaVersion | None) -> bool:
     return cuda is not None and found.major == cuda.major and found < cuda
 
 
-@check("sibling-library-needs-other-cudnn", severity="warning", parent="library-path-shadowing")
+@check("sibling-library-needs-other-cudnn", spares_torch=True, severity="warning", parent="library-path-shadowing")
 def sibling_library_needs_other_cudnn(facts: Facts, tables: Tables) -> Iterator[Finding]:
     """A library beside torch loads another major version of cuDNN."""
     if need(facts.torch.build).backend != "cuda" or (is_known(facts.gpus) and not nvidia_gpus(facts)):

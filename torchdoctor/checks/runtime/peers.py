@@ -15,9 +15,3 @@ from torchdoctor.tables import Tables
 def p2p_broken(facts: Facts, tables: Tables) -> Iterator[Finding]:
     """Copies from GPU to GPU differ from copies through the host, or hang."""
     return proved(facts, tables, "p2p-broken")
-
-
-@check("out-of-memory", severity="warning")
-def out_of_memory(facts: Facts, tables: Tables) -> Iterator[Finding]:
-    """The GPU's memory did not suffice for a small test."""
-    return proved(facts, tables, "out-of-memory")

@@ -8,7 +8,7 @@ from contextlib import suppress
 from torchdoctor.checks.installed import base_release, gpu_evidence, gpu_names, official_rows, release
 from torchdoctor.checks.other_vendors import for_amd, holds
 from torchdoctor.checks.registry import check, seen
-from torchdoctor.facts import Facts, Gpu, NotKnownError, need, value_or
+from torchdoctor.facts import Facts, Gpu, NotKnownError, is_known, need, value_or
 from torchdoctor.findings import Evidence, Finding, Remedy, Row, Text
 from torchdoctor.records import record
 from torchdoctor.tables import Tables
@@ -50,7 +50,7 @@ def rocm_gfx_unsupported(facts: Facts, tables: Tables) -> Iterator[Finding]:
         why=_why(code, missing),
         evidence=(code.evidence, *gpu_evidence(facts, missing, "gfx")),
         remedies=_remedies(facts, tables, missing, served=served),
-        severity="info" if served else None,
+        severity="info" if served or _only_by_name(facts) else None,
         confidence="certain" if code.sure else "likely",
         row=code.row,
     )
@@ -113,6 +113,13 @@ def _computed(facts: Facts) -> bool:
     """Whether a smoke test has computed on a GPU, which proves more than any list."""
     probes = value_or(facts.trial.probes, ())
     return any(probe.outcome == "passed" and probe.device.startswith("cuda") for probe in probes)
+
+
+def _only_by_name(facts: Facts) -> bool:
+    """Whether nobody printed a gfx id, and the override that many set on such GPUs may be set."""
+    count = len(value_or(facts.gpus, ()))
+    by_name = any(facts.source(f"gpus[{place}].gfx").startswith("amd_gpus") for place in range(count))
+    return by_name and not is_known(facts.env.get(_DISGUISE))
 
 
 def _is_masked(facts: Facts) -> bool:
