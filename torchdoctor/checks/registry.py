@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from torchdoctor.facts import Facts, NotKnownError
 from torchdoctor.findings import Evidence, Finding, Severity
@@ -67,8 +68,15 @@ def _in_words(value: object) -> str:
     return "none" if value is None else str(value)
 
 
-def told_by_a_text(facts: Facts) -> Iterator[Finding]:
-    """The rule of a finding that only the text of an error proves: see checks/quoted.py."""
+def told(module: str, id: str, meaning: str, *, severity: Severity, **options: Any) -> None:  # noqa: A002 - an id is an id
+    """Register a finding that only the text of an error proves (see checks/quoted.py), for the family of a module."""
+    if id in CHECKS:
+        raise ValueError(f"two checks are named {id}")
+    CHECKS[id] = Check(id, severity, module.split(".")[-2], meaning, told_by_a_text, **options)
+
+
+def told_by_a_text(facts: Facts, _tables: Tables) -> Iterator[Finding]:
+    """The rule of such a finding: it has none of its own."""
     if not facts.quoted.errors:
         raise NotKnownError("text of an error")
     yield from ()

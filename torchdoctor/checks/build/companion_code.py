@@ -26,7 +26,7 @@ def companion_arch_missing(facts: Facts, tables: Tables) -> Iterator[Finding]:
     quoted = next((error for error in facts.quoted.errors if error.id == _NO_KERNEL and not error.doubtful), None)
     code = code_for_all(facts, tables) if quoted else None
     if quoted is None or code is None:
-        yield from told_by_a_text(facts)
+        yield from told_by_a_text(facts, tables)
         return
     gpus = nvidia_gpus(facts)
     yield Finding(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchdoctor.checks.answers import proved
-from torchdoctor.checks.registry import check, seen, told_by_a_text
+from torchdoctor.checks.registry import check, seen, told, told_by_a_text
 from torchdoctor.facts import Facts, is_known, need, value_or
 from torchdoctor.findings import Evidence, Finding, Remedy, Text
 from torchdoctor.records import fields
@@ -21,7 +21,7 @@ _CONTEXT = 1.5 * _GIB  # what a CUDA context and the libraries' own buffers take
 def gpu_memory_held(facts: Facts, tables: Tables) -> Iterator[Finding]:
     """Other processes hold the memory of the GPU."""
     if not _is_told(facts, tables):
-        yield from told_by_a_text(facts)
+        yield from told_by_a_text(facts, tables)
         return
     total, tried = need(facts.exhausted.total), need(facts.exhausted.tried)
     held = _held_by_others(facts, total)
@@ -104,7 +104,10 @@ def _gib(size: int) -> str:
     return f"{size / _GIB:.2f} GiB" if size >= _GIB else f"{size / 2**20:.0f} MiB"
 
 
-@check("allocator-config-unsupported", severity="warning", parent="wsl-platform-limit")
-def allocator_config_unsupported(facts: Facts, _tables: Tables) -> Iterator[Finding]:
-    """This platform refuses an option of the allocator."""
-    yield from told_by_a_text(facts)
+told(
+    __name__,
+    "allocator-config-unsupported",
+    "This platform refuses an option of the allocator.",
+    severity="warning",
+    parent="wsl-platform-limit",
+)
