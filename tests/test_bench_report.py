@@ -13,12 +13,13 @@ from torchdoctor.benchmark import summarise
 from torchdoctor.checks.runtime.speed import slow_gpu
 from torchdoctor.checks.runtime.training import training_loss_wrong
 from torchdoctor.commands import here
-from torchdoctor.facts import Facts, Os, Request, Trial
+from torchdoctor.facts import Facts, Os, Probe, Request, Trial
 from torchdoctor.findings import Finding
 from torchdoctor.nvml_samples import KEY, Sampler
 from torchdoctor.readers.live_trial import read
 from torchdoctor.recording import Answer, Recording
 from torchdoctor.render.bench_text import bench_lines
+from torchdoctor.run_checks import run_checks
 from torchdoctor.tables import Tables
 from torchdoctor.trial import Limits, Watch
 from torchdoctor.which_python import PythonChoice
@@ -36,6 +37,13 @@ def loss(device: str = "cuda:0", **more: Any) -> Event:
 def series(seconds: float, device: str = "cpu", count: int = 20, **more: Any) -> Event:
     fields = {"name": "throughput", "device": device, "dtype": "fp32", "samples": [seconds] * count}
     return {"kind": "bench-series", **fields, "settled": True, "items_per_step": 512, **more}
+
+
+def sweep(*reasons: str) -> Event:
+    """Two settings that were measured, and others that were not."""
+    rows: list[Event] = [{"workers": count, "pin": False, "batches_per_s": 10.0 + 90 * count} for count in (0, 1)]
+    rows += [{"workers": 2, "pin": False, "batches_per_s": None, "reason": reason} for reason in reasons]
+    return {"kind": "bench-sweep", "rows": rows, "usable_cpus": 8}
 
 
 def facts(*events: Event, **request: Any) -> Facts:
@@ -129,6 +137,11 @@ def lines(*events: Event, baseline: object = None) -> list[str]:
             "cuda:0 waits 40% of the time for data (2 workers, pinned)",
         ),
         (
+            {"kind": "bench-data", "device": "cpu", "waiting_share": 0.4, "workers": 1, "pin": False},
+            "cpu waits 40% of the time for data (1 worker)",
+        ),
+        (sweep(), "DataLoader with 1 worker, pin_memory=False"),
+        (
             {"kind": "bench-skipped", "device": "cuda:0", "reason": "another process computes on it"},
             "not measured on cuda:0: another process computes on it",
         ),
@@ -138,12 +151,40 @@ def lines(*events: Event, baseline: object = None) -> list[str]:
         ),
     ],
     ids=[
-        "loss", "cut short", "NaN", "unrepeatable", "edited", "figure", "doubtful", "throttled", "waits", "busy",
-        "failed",
+        "loss", "cut short", "NaN", "unrepeatable", "edited", "figure", "doubtful", "throttled", "waits", "one waits",
+        "sweep", "busy", "failed",
     ],
 )  # fmt: skip
 def test_everything_measured_or_missing_has_its_line(event: Event, line: str) -> None:
     assert lines(event) == [line]
+
+
+ENDED = {"kind": "bench-failed", "device": "cpu", "stage": "bench-sweep-2", "error": "ended by SIGSEGV"}
+PLAN: Event = {"kind": "bench-plan", "stages": []}
+
+
+@pytest.mark.parametrize(
+    ("events", "recommended"),
+    [
+        ([sweep("no time was left")], False),
+        ([sweep(), ENDED], False),
+        ([PLAN, sweep()], False),
+        ([PLAN, sweep("shared memory has room for 1 MiB, and this needs 9"), {"kind": "bench-done"}], True),
+    ],
+    ids=["late", "crashed", "interrupted", "no room"],
+)
+def test_a_sweep_that_was_cut_short_recommends_nothing(events: list[Event], *, recommended: bool) -> None:
+    assert ("DataLoader with 1 worker, pin_memory=False" in lines(*events)) is recommended
+
+
+@pytest.mark.parametrize(
+    ("test", "explained"), [("matmul-fp32", True), ("train", True), ("checkpoint", False), ("compile", False)]
+)
+def test_a_wrong_loss_is_explained_by_a_wrong_computation_alone(tables: Tables, test: str, *, explained: bool) -> None:
+    failed = Probe(id=test, device="cpu", library="", outcome="failed", error="ValueError: no")
+    trial = Trial(bench=(loss("cpu", finite=False, last=None),), probes=(failed,))
+    (found,) = [item for item in run_checks(Facts(trial=trial), tables)[0] if item.id == "training-loss-wrong"]
+    assert found.explained_by == ("smoke-test-failed" if explained else None)
 
 
 @pytest.mark.parametrize(

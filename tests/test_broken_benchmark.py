@@ -22,7 +22,7 @@ pytestmark = [
     pytest.mark.slow,
 ]
 REST = "throughput, overhead, matmul-fp32, copy, data-0"
-AGAIN = ["torchdoctor bench --device cpu"]
+AGAIN = ["torchdoctor bench --device cpu --python PYTHON"]
 
 
 class Fault(NamedTuple):
@@ -111,7 +111,9 @@ def test_a_part_that_fails_is_a_finding(name: str, tmp_path: Path) -> None:
         return
     assert found["summary"] == fault.summary
     assert found["evidence"][0]["value"].startswith(fault.evidence)
-    assert [command for remedy in found["remedies"] for command in remedy["commands"]] == fault.commands
+    assert [command for remedy in found["remedies"] for command in remedy["commands"]] == [
+        command.replace("PYTHON", host.python) for command in fault.commands
+    ]
     text = host.run("bench", "--seconds", "1", "--python", host.python, "--timeout", "3").stdout
     assert "benchmark: loss failed on cpu: " in text
     assert "smoke tests: 1 passed, 1 skipped\n" in text  # the import and the start of the devices

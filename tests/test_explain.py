@@ -41,7 +41,7 @@ NAMES = sorted(path.stem for path in PAGES.glob("*.md"))
         ("nccl", "2", "nccl 2: ncclSystemError", "nccl-failure"),
         ("nccl", "ncclSystemError", "nccl 2: ncclSystemError", "nccl-failure"),
         ("nccl", "remote process exited", "nccl 6: ncclRemoteError", "nccl-failure"),
-        ("nccl", "Duplicate GPU detected", "error nccl-duplicate-gpu", "nccl-failure"),
+        ("nccl", "Duplicate GPU detected", "error nccl-duplicate-gpu", "user-code"),
         ("hip", "hipErrorNoBinaryForGpu", "hip 209: ", "rocm-gfx-unsupported"),
         ("hip", "98", "hip 98: ", "rocm-gfx-unsupported"),
         ("nvml", "18", "nvml 18: ", "driver-library-mismatch"),
@@ -160,3 +160,23 @@ def test_what_a_page_refers_to_exists(name: str) -> None:
     for table in re.findall(r"[Tt]ables? `(\w+)`", text):
         assert list((ROOT / "compat_tables").glob(f"{table}.*")), table
     assert "://" not in text.replace("https://developer.nvidia.com", "")
+
+
+@pytest.mark.parametrize(
+    ("asked", "hint"),
+    [
+        ("137", "explain exit 137"),
+        ("804", "explain cuda 804"),
+        ("driver_too_old", "driver-too-old"),
+        ("windows 126", "winerror"),
+    ],
+)
+def test_a_near_miss_is_told_what_to_type(asked: str, hint: str, torchdoctor: Run) -> None:
+    answer = torchdoctor("explain", *asked.split())
+    assert answer.returncode == 2
+    assert hint in answer.stderr
+
+
+def test_an_error_named_in_evidence_is_explained(torchdoctor: Run) -> None:
+    short = torchdoctor("explain", "error.no-kernel-image")
+    assert short.stdout == torchdoctor("explain", "error", "no-kernel-image").stdout != ""

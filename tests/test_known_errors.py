@@ -34,6 +34,11 @@ def name(entry: KnownError) -> str:
     return entry.id
 
 
+def is_for_any(entry: KnownError) -> bool:
+    """An entry for every sentence of CUDA gives way to the one that knows it."""
+    return "(?P<cuda>" in entry.pattern
+
+
 def found_in(text: str) -> list[str]:
     return [error.id for error in find_errors(Document(PastedText("text", text)), KNOWN)]
 
@@ -45,7 +50,7 @@ def test_every_example_matches_its_entry_and_no_undeclared_other(entry: KnownErr
     for example in entry.examples:
         found = found_in(example)
         assert entry.id in found
-        loud = {other for other in found if (seen := KNOWN.find(other)) and seen.tier < NOTICE}
+        loud = {other for other in found if (seen := KNOWN.find(other)) and seen.tier < NOTICE and not is_for_any(seen)}
         assert loud <= allowed
 
 

@@ -128,6 +128,11 @@ def test_what_is_no_python(script: Script, body: str, seen: str) -> None:
     assert seen in trouble(asked(script(body)))
 
 
+def test_answers_that_are_folded_on_the_way_are_one_line(script: Script) -> None:
+    wrapper = script(f'"{sys.executable}" "$@" | fold -w 80')
+    assert f"--python {wrapper}: what it answers comes back damaged" in trouble(asked(wrapper))
+
+
 def test_a_real_program_that_is_no_python() -> None:
     assert "ended with status" in trouble(asked(shutil.which("ls") or "/bin/ls"))
 

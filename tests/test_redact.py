@@ -9,7 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from torchdoctor.readers.given_names import given_names
+from torchdoctor.readers.pasted import read_pasted
+from torchdoctor.recording import PastedText, Recording
 from torchdoctor.redact import Identity, Redactor, redact
+from torchdoctor.tables import Tables
 
 ALICE = Identity(("/home/alicewonder", "/data/homes/alicewonder"), "alicewonder", "node42.cluster.example")
 MAX = Identity(("/home/max",), "max", "tux")
@@ -69,6 +73,11 @@ def test_people_and_hosts(identity: Identity, text: str, expected: str) -> None:
             "eth0 <mac-1> eth1 <mac-1> eth2 <mac-2>",
         ),
         ("tcp://10.1.2.3:29500 and 10.1.2.3:80 and 10.1.2.4/24", "tcp://<ip-1>:29500 and <ip-1>:80 and <ip-2>/24"),
+        (
+            "connect to (10.1.2.3, 29500) of [::ffff:10.1.2.3]:29500",
+            "connect to (<ip-1>, 29500) of [::ffff:<ip-1>]:29500",
+        ),
+        ("connected to 10.1.2.3 by tcp", "connected to <ip-1> by tcp"),
         ("inet 192.168.1.17 peer=172.17.0.2", "inet <ip-1> peer=<ip-2>"),
         ("http://[fe80::1ff:fe23:4567:890a]/", "http://[<ip-1>]/"),
         ("root=UUID=123e4567-e89b-12d3-a456-426614174000", "root=UUID=<uuid-1>"),
@@ -145,6 +154,73 @@ def test_a_common_name_spoils_nothing() -> None:
     nvidia = Identity(("/home/nvidia",), "nvidia", "jetson")
     text = "/home/nvidia/env and /usr/lib/aarch64-linux-gnu/nvidia/libcuda.so.1 on a jetson"
     assert redact(text, nvidia) == "~/env and /usr/lib/aarch64-linux-gnu/nvidia/libcuda.so.1 on a jetson"
+
+
+LOG = """\
+alice@secretbox:/lustre/home/x$ sbatch job.sh
+slurmstepd: info: JobId=8812231 on gpu-a[011-012]
+gpu-a012: Nov 18 03:41:12 gpu-a012 kernel: NVRM: Xid 79
+2025-11-18T03:41:12.123456+01:00 storage17 sshd[812]: closed
+[compute-04:12345] *** Process received signal ***
+login-x2:4711:4801 [0] NCCL INFO Bootstrap
+srun: error: gpu-a013: task 5: Exited with exit code 1
+slurmstepd: error: *** STEP 8812231.0 ON gpu-a014 CANCELLED AT 2025-11-18T03:51:20 ***
+failed to connect to any network address of (node-secret7.corp.example, 29500)
+export MASTER_ADDR=head9.corp.example USER=bobsmith
+$ ssh carolina@jumphost3
+Linux uname-box 6.8.0-48-generic #48-Ubuntu SMP
+root@3f2a9c1b7d8e:/workspace# python train.py
+[rank0:123] [model.py:211] user@A100:~$ ls
+$ ssh -T git@github.com
+"""
+GIVEN_AWAY = (
+    "alice", "secretbox", "gpu-a012", "gpu-a[011-012]", "storage17", "compute-04", "login-x2", "gpu-a013", "gpu-a014",
+    "node-secret7", "node-secret7.corp.example", "head9", "bobsmith", "carolina", "jumphost3", "uname-box",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", GIVEN_AWAY)
+def test_a_name_that_a_log_gives_away_is_taken_out_everywhere(name: str) -> None:
+    redactor = Redactor(given_names([LOG]))
+    told = redactor.text(LOG)
+    assert name not in told
+    assert name not in redactor.text(f"seen on {name}, torch 2.9.1")
+
+
+def test_a_log_keeps_what_names_nobody() -> None:
+    told = Redactor(given_names([LOG])).text(
+        f"{LOG} 3f2a9c1b7d8e rank0 model.py A100 github.com 6.8.0-48-generic 2.9.1+cu128"
+    )
+    for word in (
+        "root@3f2a9c1b7d8e:",
+        "[rank0:123]",
+        "model.py:211",
+        "A100",
+        " github.com ",
+        "6.8.0-48-generic",
+        "2.9.1+cu128",
+        "NVRM",
+    ):
+        assert word in told
+
+
+def test_machines_of_one_log_stay_apart_and_one_machine_stays_one() -> None:
+    redactor = Redactor(Identity(hosts=("gpu-a011", "gpu-a012", "node7.corp.example")))
+    told = redactor.text("gpu-a012 node7 gpu-a011 node7.corp.example gpu-a012")
+    assert told == "<host-1> <host-2> <host-3> <host-2> <host-1>"
+
+
+def test_a_short_host_goes_only_where_a_machine_is_named() -> None:
+    told = Redactor(Identity(hosts=("tux",))).text("Nov 18 03:41:12 tux kernel: tux, [tux:123] a@tux")
+    assert told == "Nov 18 03:41:12 <host-1> kernel: tux, [<host-1>:123] a@<host-1>"
+
+
+def test_a_line_in_the_middle_of_a_long_log_gives_away_its_own_machine(tables: Tables) -> None:
+    fault = "gpu-a012: Nov 18 03:41:12 gpu-a012 kernel: NVRM: Xid (PCI:0000:41:00): 79, GPU has fallen off the bus.\n"
+    text = "step 1 loss 6.9\n" * 9000 + fault + "step 2 loss 6.8\n" * 9000
+    said = list(read_pasted(Recording(texts=(PastedText("a.log", text),)), tables))
+    assert "fallen off the bus" in str(said)
+    assert "gpu-a012" not in str(said)
 
 
 PIECES = st.sampled_from(

@@ -10,6 +10,7 @@ from torchdoctor.tables import Tables
 
 NVRTC = "RuntimeError: Kernel compilation failed:\nnvrtc: error: invalid value for --gpu-architecture (-arch)\n"
 MEMORY = "host-memory-exhausted"
+MAP = "failed to map segment from shared object"
 FILE = "unable to allocate shared memory(shm) for file </torch_14688_1411732693_0>"
 
 
@@ -25,13 +26,16 @@ FILE = "unable to allocate shared memory(shm) for file </torch_14688_1411732693_
         ("dataloader", "libtorch_cpu", "OSError: [Errno 12] Cannot allocate memory", MEMORY),
         ("fft", "libcufft", "MemoryError: ", MEMORY),
         ("fft", "", "libx.so: failed to map segment from shared object: Cannot allocate memory", MEMORY),
+        ("fft", "", f"libx.so: {MAP}", MEMORY),
+        ("compile", "inductor", f"ImportError: /tmp/x.so: {MAP}: Operation not permitted", UNEXPLAINED),
+        ("compile", "inductor", "OSError: [Errno 122] Disk quota exceeded: '/home/x'", "disk-full"),
         ("fft", "", "libgomp.so.1: cannot allocate memory in static TLS block", UNEXPLAINED),
         ("matmul-fp32", "libcublas", "ended by SIGABRT, std::bad_alloc", MEMORY),
         ("compile", "inductor", "MemoryError", MEMORY),
         ("train", "libtorch_cpu", "RuntimeError: [enforce fail] DefaultCPUAllocator: can't allocate memory", MEMORY),
         ("dataloader", "libtorch_cpu", "two workers gave batches [], not [1]", UNEXPLAINED),
         ("dataloader", "libtorch_cpu", "", UNEXPLAINED),
-        ("checkpoint", "libtorch_cpu", "OSError: [Errno 28] No space left on device", UNEXPLAINED),
+        ("checkpoint", "libtorch_cpu", "OSError: [Errno 28] No space left on device", "disk-full"),
         ("elementwise", "libtorch_cpu", "ended by SIGBUS", UNEXPLAINED),
         ("runtime-compile", "libnvrtc", NVRTC, "torch-arch-missing"),
         ("runtime-compile", "", NVRTC, "torch-arch-missing"),

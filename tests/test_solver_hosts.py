@@ -9,14 +9,14 @@ import pytest
 from conftest import DATA
 
 from torchdoctor.facts import Facts, Python
-from torchdoctor.prescribe.choose import Choice, choose
+from torchdoctor.prescribe.choose import Choice, choose, upgrade_of
 from torchdoctor.prescribe.conditions import Wish
-from torchdoctor.prescribe.described import describe
+from torchdoctor.prescribe.described import DescriptionError, describe, gpu_named, with_backend
 from torchdoctor.prescribe.host import GpuTarget, Host
 from torchdoctor.prescribe.install import install_of
 from torchdoctor.prescribe.writing import Writing, writing_for
 from torchdoctor.tables import Tables
-from torchdoctor.values import GfxId, PythonTag
+from torchdoctor.values import DriverVersion, GfxId, PythonTag
 
 HOSTS = [json.loads(line) for line in (DATA / "decision_hosts.jsonl").read_text(encoding="utf-8").splitlines()]
 
@@ -120,3 +120,48 @@ def test_windows_with_an_amd_gpu_is_told_of_amds_own_wheels(gfx: str, change: st
     choice = choose(host, Wish(), tables)
     assert not choice.runs
     assert (str(choice.change) if choice.change else None) == change
+
+
+@pytest.mark.parametrize(
+    ("name", "machine", "torch_build"),
+    [
+        ("RX 7900 XTX", "x86_64", "rocm"),
+        ("AMD Instinct MI300X", "x86_64", "rocm"),
+        ("MI300X", "x86_64", "rocm"),
+        ("Arc B580", "x86_64", "xpu"),
+        ("Intel(R) Arc(TM) A770 Graphics", "x86_64", "xpu"),
+        ("Arc B580", "aarch64", "cpu"),
+        ("Intel UHD Graphics 630", "x86_64", "cpu"),
+    ],
+)
+def test_a_gpu_of_another_vendor_is_known_by_name(name: str, machine: str, torch_build: str, tables: Tables) -> None:
+    given = {"os": "linux", "machine": machine, "python": "3.12", "libc": "glibc-2.35", "driver": None, "gpus": [name]}
+    host = describe(given, tables)
+    choice = choose(host, with_backend(host, Wish(), tables), tables)
+    assert choice.row is not None
+    assert choice.row.build.backend == torch_build
+
+
+def test_no_name_of_one_vendor_is_taken_for_another(tables: Tables) -> None:
+    nvidia = {name for row in tables.gpu_models.rows for name in (row.name, row.name.removeprefix("NVIDIA "))}
+    assert [name for name in nvidia if gpu_named(name, tables).vendor != "nvidia"] == []
+    with pytest.raises(DescriptionError, match="RX 7900") as raised:
+        gpu_named("RX 7901 XTX", tables)
+    assert "NVIDIA" not in str(raised.value)
+
+
+def test_an_unknown_python_is_asked_for_and_none_is_made_up(tables: Tables) -> None:
+    choice = choose(describe({"os": "macos", "machine": "x86_64"}, tables), Wish(), tables)
+    assert choice.asks
+    assert "has wheels for 3.8 to 3.12 only" in str(choice.refusal)
+    assert "--python-version" in str(choice.change)
+
+
+@pytest.mark.parametrize("number", [row.branch for row in Tables().driver_branches.rows if row.branch > 440])
+@pytest.mark.parametrize("gpu", ["sm_75", "sm_86", "sm_90", "sm_120"])
+def test_what_a_newer_driver_would_allow_needs_one_that_is_not_there(number: int, gpu: str, tables: Tables) -> None:
+    given = {"os": "linux", "machine": "x86_64", "python": "3.12", "libc": "glibc-2.35", "driver": f"{number}.65"}
+    host = describe({**given, "gpus": [gpu]}, tables)
+    for row in tables.torch_builds.of_backend("linux", "x86_64", "cu126", ()):
+        upgrade = upgrade_of(Choice(host=host, backend="cuda", row=row), Wish(), tables)
+        assert upgrade is None or DriverVersion.parse(upgrade.min_driver) > DriverVersion.parse(f"{number}.65")

@@ -17,6 +17,7 @@ from torchdoctor import proof, trial
 from torchdoctor.asked import Asked
 from torchdoctor.checks.answers import answered, exception_of
 from torchdoctor.facts import Facts, Gpu, Probe, Torch, Trial, Unknown
+from torchdoctor.findings import Finding
 from torchdoctor.readers.assemble import assemble
 from torchdoctor.readers.live_trial import read
 from torchdoctor.recording import Answer, Recording
@@ -545,10 +546,15 @@ def test_a_paging_file_that_is_too_small_is_memory(tables: Tables) -> None:
 
 
 FAILS = "torch-import-fails"
+MAP = "failed to map segment from shared object"
 WHY = [
     ("maximum error 0.5 exceeds 0.1", {}, "its result is not the true one", "smoke --only train"),
     ("RuntimeError: boom", {}, "an error was raised", "smoke --only train"),
     ("ended by SIGSEGV", {"ended": True}, "did not survive", "smoke --only train"),
+    ("no answer in 30.0 s", {"ended": True, "signal": ""}, "ended by us", "smoke --only train"),
+    ("ended by SIGXCPU", {"ended": True, "signal": "SIGXCPU"}, "Somebody or a limit", "smoke --only train"),
+    ("BadError, which cannot be printed: TypeError", {}, "an error was raised", "smoke --only train"),
+    (f"OSError: x.so: {MAP}: Operation not permitted", {}, "mounted with noexec", "mount | grep noexec"),
     ("InductorError: InvalidCxxCompiler: No working C++ compiler found", {}, "found no compiler", "g++"),
 ]
 
@@ -562,6 +568,58 @@ def test_why_a_test_failed_is_told_by_its_error(
     assert why in str(found.why)
     (only,) = found.remedies
     assert remedy in f"{only.text} {only.commands}"
+
+
+def fails(tables: Tables, *events: list[Any], **how: Any) -> list[Finding]:
+    """The findings of an import that failed, and of nothing else."""
+    facts = facts_of({"events": [["stage", {"id": "import"}], *events], "ended": ended(**how)})
+    return run_checks(replace(facts, torch=Torch(installed=True)), tables)[0]
+
+
+IMPORTS = [
+    ({"signal": "SIGTERM"}, "is ended by SIGTERM: somebody or a limit ended it", False),
+    ({"signal": "SIGALRM", "library": "/x/libtorch_cpu.so"}, "is ended by SIGALRM: somebody or a limit", False),
+    ({"signal": "SIGKILL"}, "is ended by SIGKILL: somebody or a limit", False),
+    ({"signal": "SIGSEGV"}, "is ended by SIGSEGV", True),
+    ({"reason": "timed out", "stage_seconds": 12.004}, "does not end in 12 s", True),
+    ({"reason": "timed out"}, "does not end", True),
+]
+
+
+@pytest.mark.parametrize(("how", "says", "installs"), IMPORTS)
+def test_an_import_that_did_not_come_back_is_reinstalled_only_after_a_crash(
+    tables: Tables, how: dict[str, Any], says: str, *, installs: bool
+) -> None:
+    (found,) = [item for item in fails(tables, stage="import", **how) if item.id == FAILS]
+    assert str(found.summary).startswith(f"the import of torch {says}")
+    assert any(remedy.installs for remedy in found.remedies) is installs
+    assert "libtorch_cpu.so" not in str(found.evidence)
+
+
+NO_LIBRARY_S_FAULT = [
+    ("OSError: [Errno 28] No space left on device: '/x'", ["disk-full", FAILS], "df -i ."),
+    (f"ImportError: libtorch_cpu.so: {MAP}", ["host-memory-exhausted", FAILS], "mount | grep noexec"),
+    (f"ImportError: libtorch_cpu.so: {MAP}: Operation not permitted", [FAILS], "mount | grep noexec"),
+]
+
+
+@pytest.mark.parametrize(("error", "found", "command"), NO_LIBRARY_S_FAULT)
+def test_a_disk_memory_or_mount_that_refuses_is_no_reason_to_install_anew(
+    tables: Tables, error: str, found: list[str], command: str
+) -> None:
+    findings = fails(tables, probe("import", "failed", error=error))
+    assert [item.id for item in findings if item.severity == "error"] == found
+    assert command in str(findings[0].remedies)
+    assert not any(remedy.installs for item in findings for remedy in item.remedies)
+
+
+def test_a_long_error_keeps_its_exception_and_its_end(tables: Tables) -> None:
+    error = "OSError: libx.so.7: no such file\n" + "advice " * 80 + "at last"
+    (found,) = [item for item in fails(tables, probe("import", "failed", error=error)) if item.id == FAILS]
+    (value,) = [item.value for item in found.evidence if item.fact == "trial.error"]
+    assert value.startswith("OSError: libx.so.7: no such file ... ")
+    assert value.endswith("at last")
+    assert len(value) < 310
 
 
 CAUGHT = (

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from torchdoctor.errors import UsageError
 from torchdoctor.which_python import Own, choose, choose_python, command_of, holds_torch, is_tool_environment
 
 
@@ -93,6 +94,12 @@ def test_the_option_wins_and_is_taken_as_path_folder_or_command(tmp_path: Path) 
     assert choice.argv == ("docker", "exec", "web", "python")
     assert choice.asked
     assert choose("ssh node7 '/opt/my env/python'", {}, own).argv == ("ssh", "node7", "/opt/my env/python")
+
+
+@pytest.mark.parametrize("option", ["", "  "])
+def test_an_option_that_is_empty_is_a_wrong_use(tmp_path: Path, option: str) -> None:
+    with pytest.raises(UsageError, match="--python is empty"):
+        choose(option, {}, own_of(tmp_path / "own"))
 
 
 @pytest.mark.parametrize("option", ["", "  ", "unbalanced 'quote", "~", "/no/such/place"])

@@ -20,12 +20,13 @@ from torchdoctor.benchmark_figures import (
     quartiles,
 )
 from torchdoctor.records import fields as members
-from torchdoctor.records import is_record
+from torchdoctor.records import is_record, replace
 
 T = TypeVar("T")
 Events = Iterable[Mapping[str, Any]]
 Telemetry = Sequence[Mapping[str, Any]]
-TELEMETRY = "bench-telemetry"
+TELEMETRY, _SWEEP = "bench-telemetry", "bench-sweep"
+_NO_TIME = "no time was left"  # as target/bench_data.py says it
 
 
 def summarise(events: Events, telemetry: Telemetry = ()) -> BenchResult:
@@ -46,7 +47,7 @@ def summarise(events: Events, telemetry: Telemetry = ()) -> BenchResult:
         figures=_read(lambda fields: _figure(fields, _joined(fields, devices, samples)), told.get("bench-series")),
         losses=_read(_loss, told.get("bench-loss")),
         waits=_read(_waiting, told.get("bench-data")),
-        sweep=next(reversed(_read(_sweep, told.get("bench-sweep"))), None),  # each tells what the one before it told
+        sweep=_last_sweep(told),
         missing=_read(_missing, [*told.get("bench-skipped", []), *told.get("bench-failed", [])]),
         profile=str(done.get("profile", "")),
         seconds=next(iter(_read(lambda fields: _number(fields["seconds"]), [done])), None),
@@ -167,6 +168,15 @@ def _loss(fields: Mapping[str, Any]) -> Loss:
 def _waiting(fields: Mapping[str, Any]) -> Waiting:
     share, workers = float(fields["waiting_share"]), int(fields["workers"])
     return Waiting(str(fields.get("device", "")), share, workers, bool(fields["pin"]))
+
+
+def _last_sweep(told: Mapping[str, list[Mapping[str, Any]]]) -> Sweep | None:
+    """Each tells what the one before it told; marked where no end of it was told."""
+    sweep = next(reversed(_read(_sweep, told.get(_SWEEP))), None)
+    crashed = any(str(fields.get("stage", "")).startswith(_SWEEP) for fields in told.get("bench-failed", ()))
+    unfinished = "bench-plan" in told and "bench-done" not in told
+    late = sweep is not None and any(row.reason == _NO_TIME for row in sweep.rows)
+    return replace(sweep, complete=not (crashed or unfinished or late)) if sweep else None
 
 
 def _sweep(fields: Mapping[str, Any]) -> Sweep:

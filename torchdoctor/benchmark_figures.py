@@ -110,15 +110,21 @@ class SweepRow:
 
 @record(frozen=True, slots=True)
 class Sweep:
-    """How the number of workers changes the rate of a DataLoader."""
+    """How the number of workers changes the rate of a DataLoader; not ``complete`` where it was cut short."""
 
     rows: tuple[SweepRow, ...]
     usable_cpus: int
     shm_free: int | None = None
+    complete: bool = True
 
     @property
     def recommended(self) -> SweepRow | None:
-        """The fewest workers, within the usable processors, that come near the best rate: the knee of the curve."""
+        """The fewest workers, within the usable processors, that come near the best rate: the knee of the curve.
+
+        None where the sweep was cut short: the best may be among those that were not tried.
+        """
+        if not self.complete:
+            return None
         tried = [(row.batches_per_s, row) for row in self.rows if row.batches_per_s and row.workers <= self.usable_cpus]
         best = max((rate for rate, _ in tried), default=0.0)
         near = [(row.workers, -rate, row) for rate, row in tried if rate >= KNEE * best]

@@ -76,6 +76,7 @@ class Place:
     """What kind of place the host is: these decide who can fix a fault and how."""
 
     container: str | None | Unknown = Unknown("container kind")  # docker, podman, kubernetes, apptainer, lxc, container
+    container_asks_gpu: bool | None | Unknown = Unknown("GPU request of the container")
     image_build: bool | None | Unknown = Unknown("image build state")
     wsl: int | None | Unknown = Unknown("WSL version")  # 1 or 2
     jetpack: str | None | Unknown = Unknown("JetPack version")  # 6.2; None on anything but a Jetson
@@ -276,6 +277,13 @@ class Probe:
     values: Mapping[str, object] = field(default_factory=dict)
 
 
+# Signals that no crash sends: a user, a scheduler, a terminal that closed, or a limit of time or size.
+FROM_OUTSIDE = frozenset({
+    "SIGTERM", "SIGKILL", "SIGALRM", "SIGXCPU", "SIGXFSZ", "SIGHUP", "SIGINT", "SIGQUIT", "SIGUSR1", "SIGUSR2",
+    "SIGVTALRM", "SIGPROF",
+})  # fmt: skip
+
+
 @record(frozen=True, slots=True, kw_only=True)
 class Trial:
     """What happened when torch was imported and used in a child process; all unknown where nobody tried."""
@@ -287,6 +295,7 @@ class Trial:
     stage: str | None | Unknown = Unknown("stage in which the trial ended")  # None: it went through
     signal: str | None | Unknown = Unknown("signal that ended the trial")
     timed_out: bool | None | Unknown = Unknown("deadline of the trial")
+    waited: float | None | Unknown = Unknown("time that the import was given")  # seconds, where it did not end
     interrupted: bool | None | Unknown = Unknown("interruption of the trial")
     oom_killed: bool | None | Unknown = Unknown("kill of the trial for want of memory")
     hidden_by: str | None | Unknown = Unknown("file that hides a standard module")
@@ -332,6 +341,7 @@ class Quoted:
 
     errors: tuple[ErrorText, ...] = ()
     last_error: str = ""
+    unread: int = 0  # bytes in the middle of a text that was too long
 
 
 @record(frozen=True, slots=True, kw_only=True)

@@ -44,7 +44,7 @@ class _Talk:
         self.answers: dict[str, dict[str, Any]] = {}
         self.out = self.err = ""
         self.status: int | None = None
-        self.interrupted = False
+        self.interrupted = self.damaged = False
 
 
 def record(
@@ -118,7 +118,8 @@ def _redacted(answers: Mapping[str, Answer], private: Mapping[str, str]) -> Reco
 def _answer(want: Want, talk: _Talk, limit: float) -> Answer:
     answer = talk.answers.get(want.key)
     if answer is None:
-        return Answer(error="interrupted" if talk.interrupted else f"no answer in {limit:g} s")
+        why = "an answer came back damaged" if talk.damaged else f"no answer in {limit:g} s"
+        return Answer(error="interrupted" if talk.interrupted else why)
     return Answer(answer.get("value"), bool(answer.get("absent")), str(answer.get("error", "")))
 
 
@@ -228,14 +229,22 @@ def _read_answers(talk: _Talk, text: str, nonce: str) -> None:
     for piece in pieces:
         body, mark, rest = piece.partition(f">{nonce}")
         noise += rest
-        if mark:
+        if not mark:
+            continue
+        try:
             key, answer = json.loads(body.encode("utf-8", "replace"))
-            talk.answers[key] = answer
+            talk.answers[str(key)] = dict(answer)
+        except (ValueError, TypeError):
+            talk.damaged = True
     talk.out = noise.replace("\0", "")
 
 
 def _trouble(python: PythonChoice, talk: _Talk, limit: float) -> str:
     """One line on why there was no answer."""
+    if talk.damaged:
+        return line(
+            python, "what it answers comes back damaged, folded or cut", "start it without what edits its output"
+        )
     if talk.status is None:
         return line(python, f"it did not answer in {limit:g} s", f"give it longer with --timeout {4 * limit:g}")
     if "SyntaxError" in talk.err:

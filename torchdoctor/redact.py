@@ -33,13 +33,18 @@ _IP = r"(?:\d{1,3}\.){3}\d{1,3}"
 # An address only where no version can stand: 10.3.9.90 alone is the version of a package.
 _ADDRESSES = (
     re.compile(rf"(?i)(//|@|\binet |\b(?:ip|addr|address|host|server|peer|gateway)[=:] ?)({_IP})(?![\w.])"),
-    re.compile(rf"(?<![\w.=-])()({_IP})(?=:\d{{2,5}}\b|/(?:8|1\d|2\d|3[0-2])\b)"),
+    re.compile(rf"(?<![\w.=-])()({_IP})(?=\]?:\d{{2,5}}\b|, \d{{2,5}}\)|/(?:8|1\d|2\d|3[0-2])\b)"),
+    re.compile(rf"(\b[Cc]onnect(?:ed|ing|ion)? (?:to|from) )({_IP})(?![\w.])"),
     re.compile(r"(?<![\w.=-])()((?:192\.168|172\.(?:1[6-9]|2\d|3[01]))(?:\.\d{1,3}){2})(?![\w.])"),
 )
 _HOMES = re.compile(
     r"(/home/|/Users/)(?!Shared\b|<)[^/\\\s:;,\"'<>|]+"
     r"|(\b[A-Za-z]:\\Users\\)(?!Public\b|Default\b|<)(?:[^/\\:*?\"<>|\n]{1,40}(?=\\)|[^/\\\s:;,\"'<>|]+)"
 )
+
+# A host wherever it stands, and a short one (tux) only where a log or a prompt names its machine.
+_SURE_HOST = r"(?<![\w.<-])(?:NAME)(?![\w-])"
+_SHORT_HOST = r"(?:(?<=\w@)|(?<=\d\d:\d\d:\d\d )|(?<=\[)(?=\w+:\d+\])|\b(?=\w+:\d+:\d+ \[))(?:NAME)(?![\w-])"
 
 _NAMED = (
     r"(?:[a-z0-9]{1,40}[_-]){0,6}(?:token|password|passwd|passphrase|secret|api[_-]?key|access[_-]?key|private[_-]?key)"
@@ -67,11 +72,16 @@ _SECRETS: tuple[Rule, ...] = (
 
 
 class Identity(NamedTuple):
-    """Who is to be taken out: home folders, user and host of the one who runs the examined Python."""
+    """Who is to be taken out: home folders, user and host of the one who runs the examined Python.
+
+    ``hosts`` and ``users`` are names that a pasted text gives away: several machines may speak in one log.
+    """
 
     homes: tuple[str, ...] = ()
     user: str = ""
     host: str = ""
+    hosts: tuple[str, ...] = ()
+    users: tuple[str, ...] = ()
 
 
 class Redactor:
@@ -80,7 +90,12 @@ class Redactor:
     def __init__(self, identity: Identity) -> None:
         self._numbers: dict[tuple[str, str], int] = {}
         self._done: dict[str, str] = {}
-        self._rules: tuple[Rule, ...] = (*_SECRETS, *self._machines(), *_people(identity))
+        self._rules: tuple[Rule, ...] = (
+            *_SECRETS,
+            *self._others(identity),
+            *self._machines(),
+            *_people(identity),
+        )
 
     def value(self, value: Any, key: str = "") -> Any:
         """Redact a JSON value, its keys included."""
@@ -137,6 +152,19 @@ class Redactor:
             return address
         return self._number("ip", address)
 
+    def _others(self, identity: Identity) -> Iterator[Rule]:
+        """Hosts of a log to ``<host-1>``, the same with and without its domain; the longest name first."""
+        names = {name for host in identity.hosts for name in (host, host.partition(".")[0]) if _is_telling(name)}
+        for names_of, form in ((filter(_is_sure, names), _SURE_HOST), (names, _SHORT_HOST)):
+            any_name = "|".join(map(re.escape, sorted(names_of, key=len, reverse=True)))
+            if any_name:
+                yield ("",), re.compile(form.replace("NAME", any_name)), self._host
+        for user in filter(_is_telling, identity.users):
+            yield (user,), _user_pattern(user), "<user>"
+
+    def _host(self, match: re.Match[str]) -> str:
+        return self._number("host", match[0].partition(".")[0])
+
     def _machines(self) -> Iterator[Rule]:
         """Numbers that tell one machine or device from all others."""
         yield ("GPU-", "MIG-"), _GPU, lambda match: f"{match[1]}-<{self._order(match[1], match[2])}>"
@@ -158,7 +186,7 @@ def _people(identity: Identity) -> Iterator[Rule]:
     if _is_telling(identity.user):
         yield (identity.user,), _user_pattern(identity.user), "<user>"
     for host in {identity.host: 0, identity.host.partition(".")[0]: 0}:
-        if _is_telling(host) and (len(host) > _SURE or re.search(r"[\d-]", host)):
+        if _is_telling(host) and _is_sure(host):
             yield (host,), re.compile(rf"(?<![\w.<-]){re.escape(host)}(?![\w-])"), "<host>"
 
 
@@ -168,6 +196,11 @@ def _user_pattern(user: str) -> re.Pattern[str]:
     if len(user) >= _SURE:
         return re.compile(rf"(?<![\w<.-]){name}(?![\w-])")
     return re.compile(rf"(?<=[/\\]){name}(?![\w.-])|\b{name}(?=@)|(?<=user[=: ]){name}\b|(?<=\(){name}(?=\))")
+
+
+def _is_sure(host: str) -> bool:
+    """Whether a host's name is hardly a word of the language, so that it can go wherever it stands."""
+    return len(host) > _SURE or re.search(r"[\d-]", host) is not None
 
 
 def _is_home(home: str) -> bool:

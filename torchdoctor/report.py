@@ -44,7 +44,7 @@ class Report:
         crashed = next((item for item in self.outcomes if item.outcome == "crashed"), None)
         if crashed:
             return Text("the check {id} crashed: {reason}", id=crashed.id, reason=crashed.reason)
-        if not self.findings and not _recognised_anything(self.facts):
+        if not self.findings and not _recognised_anything(self.facts) and not self.facts.quoted.last_error:
             return Text("nothing in it could be recognised")
         if self.facts.request.require_gpu and self._nothing_on_gpus():
             return Text("a GPU is required and the GPUs of this host are unknown")
@@ -56,10 +56,13 @@ class Report:
         """Which error of a text nothing here explains."""
         if self._is_loud():
             return None
-        if self.facts.quoted.last_error and not self._is_explained():
-            return Text("it quotes an error that no check explains: {error}", error=self.facts.quoted.last_error)
         if self._shows_no_cause():
             return Text("it shows that something failed and not what: paste the first error above it as well")
+        if self.facts.quoted.last_error and not self._is_explained():
+            text = "no check explains its last error; paste what stands before it as well: {error}"
+            return Text(text, error=self.facts.quoted.last_error)
+        if self.facts.quoted.unread and not self.findings:
+            return Text("{unread} bytes in the middle of it were not read", unread=self.facts.quoted.unread)
         return None
 
     def _shows_no_cause(self) -> bool:
@@ -120,4 +123,4 @@ def _recognised_anything(facts: Facts) -> bool:
     torch, driver = facts.torch, facts.driver
     telling = (torch.installed, torch.full, torch.version, torch.cuda_available, facts.gpus, facts.python.version)
     telling_driver = (driver.version, driver.smi, driver.kernel_log, driver.module_loaded)
-    return any(is_known(fact) for fact in (*telling, *telling_driver)) or bool(facts.packages.items)
+    return any(is_known(fact) for fact in (*telling, *telling_driver)) or bool(facts.packages.items or facts.env.values)

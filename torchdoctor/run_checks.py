@@ -69,8 +69,15 @@ def _explain(findings: Sequence[Finding], facts: Facts) -> list[Finding]:
         for finding in findings
     ]
     if facts.torch.cuda_available is not True:
-        return explained
+        return [_no_better_than_its_echoes(finding, explained) for finding in explained]
     return [_no_worse_than(severities.get(finding.explained_by or ""), finding) for finding in explained]
+
+
+def _no_better_than_its_echoes(cause: Finding, findings: Sequence[Finding]) -> Finding:
+    """What brings about an error is one, and not a warning above it."""
+    echoes = [echo.severity for echo in findings if echo.explained_by == cause.id and echo.severity]
+    worst = min((*echoes, cause.severity or "info"), key=SEVERITIES.index)
+    return cause if cause.severity in {worst, "info"} else replace(cause, severity=worst)
 
 
 def _no_worse_than(cause: Severity | None, echo: Finding) -> Finding:

@@ -12,11 +12,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from torchdoctor.facts import FROM_OUTSIDE
 from torchdoctor.starting import LiveError
 from torchdoctor.trial import Limits
 from torchdoctor.which_python import PythonChoice, is_local
 
-_KILL = "SIGKILL"  # from outside, and perhaps for want of memory: nothing to find, and not to be done twice
 _INIT = "calling init: "
 _AGAIN = 10.0  # seconds after which a second hang is ended; the first has filled the caches of the disk
 _QUIET = 1.0  # seconds without a new library: less, and the import is not stuck but under way
@@ -28,7 +28,7 @@ def last_library(first: dict[str, Any], python: PythonChoice, limits: Limits, ch
     """The path of the library, when a child crashed or hung in its import, a second one does too, and it tells."""
     ended = first["ended"]
     hung = ended["reason"] == "timed out" and not ended["unkillable"]
-    crashed = ended["signal"] not in {"", _KILL}
+    crashed = ended["signal"] and ended["signal"] not in FROM_OUTSIDE  # of those there is nothing to find
     if ended["stage"] != "import" or not (hung or crashed):
         return ""
     if not sys.platform.startswith("linux") or not is_local(python.argv):

@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import NamedTuple
 
+from torchdoctor.errors import UsageError
+
 # Folders of tool environments (pipx, uv): nothing a user works with is installed in them.
 _TOOL_FOLDERS = (
     "pipx/venvs/",
@@ -70,6 +72,8 @@ def choose_python(option: str | None) -> PythonChoice:
 
 def choose(option: str | None, env: Mapping[str, str], own: Own) -> PythonChoice:
     """``--python``, else our own unless it is a tool environment, else VIRTUAL_ENV, CONDA_PREFIX, .venv, our own."""
+    if option is not None and not option.strip():
+        raise UsageError("--python is empty (give the path of a Python, or a command that starts one)")
     if option is not None:
         argv = command_of(option)
         return PythonChoice(argv, "named with --python", _other(env, own, argv[-1]), asked=True)

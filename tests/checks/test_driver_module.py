@@ -128,7 +128,7 @@ def test_an_installed_driver_that_is_not_loaded(tables: Tables) -> None:
 @pytest.mark.parametrize(
     ("changes", "words", "command"),
     [
-        ({"driver__secure_boot": True}, "Secure Boot is on", "mokutil --sb-state"),
+        ({"driver__secure_boot": True}, "Secure Boot is on", "mokutil --import"),
         (
             {"gpus": (on_bus("RTX A4000", "8.6", kernel_driver="nouveau"),)},
             "The nouveau driver holds",

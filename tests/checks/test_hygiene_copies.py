@@ -35,7 +35,7 @@ def test_conda_and_pip_both_own_torch(listed: Packages, tables: Tables) -> None:
     facts = host(torch("2.1.0", "cu121", locations=UNSEEN), RTX_4090, installed=listed)
     finding = only("mixed-package-sources", facts, tables)
     assert Evidence("packages.pytorch", "2.1.0", "site-packages") in finding.evidence
-    assert finding.remedies[1].commands == ("python -m pip uninstall torch", "conda remove pytorch")
+    assert finding.remedies[1].commands == ("python -m pip uninstall -y torch", "conda remove pytorch")
     assert is_skipped("duplicate-torch", facts, tables)
 
 

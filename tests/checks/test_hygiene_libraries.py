@@ -66,7 +66,7 @@ def test_a_stray_of_another_cuda_major_shares_the_folder(tables: Tables) -> None
     finding = only("nvidia-packages-inconsistent", facts, tables)
     assert str(finding.summary) == "nvidia-nccl-cu12 2.29.3 and nvidia-nccl-cu13 2.29.7 share one folder"
     assert finding.severity == "warning"
-    assert finding.remedies[0].commands[0] == "python -m pip uninstall nvidia-nccl-cu12"
+    assert finding.remedies[0].commands[0] == "python -m pip uninstall -y nvidia-nccl-cu12"
 
 
 CONSISTENT = [

@@ -38,6 +38,14 @@ def test_nothing_but_the_list_brings_checks_and_so_decides_their_order() -> None
     assert done.stdout.split() == []
 
 
+def test_a_python_that_drops_docstrings_runs_every_check() -> None:
+    code = "from torchdoctor.checks import all_checks\nprint(*(item.meaning for item in all_checks()), sep='\\n')"
+    done = subprocess.run([sys.executable, "-OO", "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    meanings = done.stdout.splitlines()
+    assert len(meanings) == len(AFTER)
+    assert "Torch import fails." in meanings
+
+
 @pytest.mark.parametrize("check_id", AFTER)
 def test_no_finding_explains_its_own_cause(check_id: str) -> None:
     assert cycle_from(check_id) == ()

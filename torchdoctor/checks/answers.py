@@ -9,8 +9,9 @@ import re
 from collections.abc import Iterator
 
 from torchdoctor.checks.arch_remedies import arch_remedies
+from torchdoctor.checks.ours import again
 from torchdoctor.checks.registry import seen
-from torchdoctor.facts import Facts, Probe, Unknown, need, value_or
+from torchdoctor.facts import FROM_OUTSIDE, Facts, Probe, Unknown, need, value_or
 from torchdoctor.findings import Evidence, Finding, Fixer, Remedy, Row, Severity, Text
 from torchdoctor.tables import Tables
 from torchdoctor.tables.cuda_errors import CudaError
@@ -19,7 +20,7 @@ UNEXPLAINED = "smoke-test-failed"
 _START = "gpu-init-failed"
 _ILLEGAL = "cpu-instructions-missing"
 _MEMORY = "host-memory-exhausted"
-_ARCH = "torch-arch-missing"
+_ARCH, _DISK = "torch-arch-missing", "disk-full"
 _EXCEPTION = re.compile(r"(?m)^(?:\w+\.)*\w*(?:Error|Exception): ")  # as Python ends a traceback
 _BENCH, _LOADS, _LOADER = "bench", ("bench-data", "bench-sweep"), "dataloader"
 _GPU_MEMORY, _FULL = "out-of-memory", ("OutOfMemoryError: ", "MPS backend out of memory")  # as torch says it
@@ -30,9 +31,30 @@ OUT_OF_MEMORY = Text(
 MORE_MEMORY = Remedy(Text("Give the container, job or virtual machine more memory, or end what else uses it"))
 # Stages in which a child may end and that are no tests: what they are called and what runs them again.
 _NO_TESTS = {
-    "describe": ("asking torch what it can do", "torchdoctor check --no-smoke -v"),
-    "repro": ("the judgement of reproducibility", "torchdoctor check --repro -v"),
+    "describe": ("asking torch what it can do", "check --no-smoke -v"),
+    "repro": ("the judgement of reproducibility", "check --repro -v"),
 }
+_FULL_DISK = Text(
+    "A file system has no room for what was written there: space, inodes or a quota. Torch itself is fine."
+)
+_ROOM = Remedy(
+    Text("See which file system is full, by space and by inodes, and make room on it"),
+    commands=('df -h . "${TMPDIR:-/tmp}" ~/.cache', "df -i ."),
+)
+_ROOM_FOR = {_MEMORY: (MORE_MEMORY,), _DISK: (_ROOM,)}
+NOT_EXECUTABLE = Text(
+    "The loader maps a library as executable code, and the system refuses that where the file lies: its file system is "
+    "mounted with noexec, or a policy forbids it. The library itself is in order."
+)
+ELSEWHERE = Remedy(
+    Text("Put the file on a file system without noexec (for what is compiled: TMPDIR and TRITON_CACHE_DIR)"),
+    commands=("mount | grep noexec",),
+)
+_FORBIDDEN = tuple(
+    f"failed to map segment from shared object: {why}" for why in ("operation not permitted", "permission denied")
+)
+_MOST, _HEAD = 300, 150  # characters of an error in evidence, and of its first line in a long one
+_NO_ANSWER, _UNPRINTABLE = "no answer in ", ", which cannot be printed"  # as readers and target word them
 _NO_COMPILER = ("InvalidCxxCompiler", "No working C++ compiler", "Failed to find C compiler")
 
 
@@ -40,6 +62,9 @@ def answered(facts: Facts, tables: Tables, id: str) -> Iterator[Finding]:  # noq
     """The finding of this id that CUDA's own answer or a failed smoke test proves."""
     if id == _ILLEGAL:
         yield from _illegal_instruction(facts)
+        return
+    if id == _DISK and tables.smoke_findings.of("import", "", value_or(facts.trial.error, "")) == _DISK:
+        yield _full_in_the_import(facts)
         return
     row = refusal(facts, tables)
     if row is not None and row.finding == id and _matters(facts, id):
@@ -116,6 +141,16 @@ def _matters(facts: Facts, id: str) -> bool:  # noqa: A002 - an id is an id
     return id != "driver-too-old" or not _has_no_gpu(facts)
 
 
+def _full_in_the_import(facts: Facts) -> Finding:
+    return Finding(
+        summary=Text("no space was left on a file system while torch was imported"),
+        why=_FULL_DISK,
+        evidence=(seen(facts, "trial.error", shortened(value_or(facts.trial.error, ""))),),
+        remedies=(_ROOM,),
+        confidence="likely",
+    )
+
+
 def _broken_start(facts: Facts) -> Probe | None:
     """The start of the devices, or the first question to them, when the child crashed or hung in it."""
     ends = [probe for probe in value_or(facts.trial.probes, ()) if _is_start(probe) and probe.values.get("ended")]
@@ -131,16 +166,22 @@ def _is_start(probe: Probe) -> bool:
 def _never_started(facts: Facts, start: Probe) -> Finding:
     return Finding(
         summary=Text("torch cannot start the GPU: {how}", how=start.error or "cut short"),
-        why=Text(
-            "torch is imported; {library} crashes or never answers when its devices are asked for.",
-            library=start.library or "the driver's library",
-        ),
+        why=_why_never_started(start),
         evidence=(seen(facts, "trial.stage", start.id), seen(facts, "trial.probes", start.error, "smoke tests")),
         remedies=(
             Remedy(Text("See what the driver says of it"), commands=("nvidia-smi", "dmesg | grep -iE 'nvrm|xid'")),
         ),
         fixable_by="admin",
         confidence="likely",
+    )
+
+
+def _why_never_started(start: Probe) -> Text:
+    if start.values.get("signal") in FROM_OUTSIDE:
+        return Text("torch is imported; somebody or a limit ended the process while its devices were asked for.")
+    return Text(
+        "torch is imported; {library} crashes or never answers when its devices are asked for.",
+        library=start.library or "the driver's library",
     )
 
 
@@ -201,7 +242,9 @@ def _what(probe: Probe) -> Text:
     """What it means: the process is gone, a tool is not there, a wrong result, or an error."""
     library = probe.library or "the part it proves"
     if probe.values.get("ended"):
-        return Text("The process did not survive it; {library} does the work there.", library=library)
+        return _how_it_went(probe, library)
+    if is_forbidden(probe.error or ""):
+        return NOT_EXECUTABLE
     if _lacks_compiler(probe):
         return Text("torch.compile generates C++ code and found no compiler for it; nothing was computed.")
     if _raised(probe):
@@ -209,14 +252,38 @@ def _what(probe: Probe) -> Text:
     return Text("{library} does the work there, and its result is not the true one.", library=library)
 
 
+def _how_it_went(probe: Probe, library: str) -> Text:
+    """What became of a process that did not come back: we ended it, somebody else did, or it crashed."""
+    if (probe.error or "").startswith(_NO_ANSWER):
+        return Text(
+            "It did not end before its deadline and was ended by us; {library} does the work there.", library=library
+        )
+    if probe.values.get("signal") in FROM_OUTSIDE:
+        return Text("Somebody or a limit ended the process; that is no crash of {library}.", library=library)
+    return Text("The process did not survive it; {library} does the work there.", library=library)
+
+
 def _raised(probe: Probe) -> bool:
     """Whether an exception ended it, told as "Type: words"; a wrong result is told in words of the test."""
-    name = (probe.error or "").partition(": ")[0]
+    name = (probe.error or "").partition(": ")[0].removesuffix(_UNPRINTABLE)
     return name.isidentifier() and name[:1].isupper()
 
 
 def _lacks_compiler(probe: Probe) -> bool:
     return any(words in (probe.error or "") for words in _NO_COMPILER)
+
+
+def is_forbidden(error: str) -> bool:
+    """Whether the loader says that a library may not be executed where it lies."""
+    return any(words in error.lower() for words in _FORBIDDEN)
+
+
+def shortened(error: str) -> str:
+    """An error for evidence: of a long one the first line, which names the exception, and the end."""
+    if len(error) <= _MOST:
+        return error
+    head = error.strip().partition("\n")[0][:_HEAD]
+    return f"{head} ... {error[len(head) - _MOST :]}"
 
 
 def exception_of(error: str) -> str:
@@ -228,15 +295,22 @@ def exception_of(error: str) -> str:
 def _remedies(facts: Facts, first: Probe, tables: Tables, id: str) -> tuple[Remedy, ...]:  # noqa: A002 - an id is an id
     if _lacks_compiler(first):
         return (Remedy(Text("Install a C++ compiler (g++ or clang++), or name one in the variable CXX")),)
-    if id == _MEMORY:
-        return (MORE_MEMORY,)
+    if id in _ROOM_FOR:
+        return _ROOM_FOR[id]
+    if is_forbidden(first.error or ""):
+        return (ELSEWHERE,)
     if id == _ARCH:
         return arch_remedies(facts, tables, [gpu for gpu in value_or(facts.gpus, ()) if gpu.vendor == "nvidia"])
+    return (_again(facts, first),)
+
+
+def _again(facts: Facts, first: Probe) -> Remedy:
     if is_of_benchmark(first):
-        again = f"torchdoctor bench --device {first.device}"
-        return (Remedy(Text("Measure that device again, by itself"), commands=(again,)),)
-    alone = _NO_TESTS[first.id][1] if first.id in _NO_TESTS else f"torchdoctor smoke --only {first.id} -v"
-    return (Remedy(Text("Run it again alone, for the whole error"), commands=(alone,)),)
+        return Remedy(
+            Text("Measure that device again, by itself"), commands=(again(facts, f"bench --device {first.device}"),)
+        )
+    alone = _NO_TESTS[first.id][1] if first.id in _NO_TESTS else f"smoke --only {first.id} -v"
+    return Remedy(Text("Run it again alone, for the whole error"), commands=(again(facts, alone),))
 
 
 def _failed(facts: Facts, failed: list[Probe], tables: Tables, id: str) -> Finding:  # noqa: A002 - an id is an id
@@ -244,7 +318,7 @@ def _failed(facts: Facts, failed: list[Probe], tables: Tables, id: str) -> Findi
     row = tables.cuda_errors.in_text(first.error or "")
     return Finding(
         summary=Text("{what} failed on {device}", what=named(first), device=first.device or "this host"),
-        why=OUT_OF_MEMORY if id == _MEMORY else _what(first),
+        why={_MEMORY: OUT_OF_MEMORY, _DISK: _FULL_DISK}.get(id) or _what(first),
         evidence=tuple(
             seen(
                 facts,

@@ -74,7 +74,7 @@ def _unsigned() -> tuple[Text, Remedy]:
                 "Enrol the key that signs the module and confirm at the next start, or switch Secure Boot off in the "
                 "firmware"
             ),
-            ("mokutil --sb-state", "sudo mokutil --import /var/lib/dkms/mok.pub", "sudo reboot"),
+            ("sudo mokutil --import /var/lib/dkms/mok.pub", "sudo reboot"),
             risk="changes-system",
         ),
     )

@@ -12,13 +12,18 @@ from torchdoctor.tables import Tables
 from torchdoctor.tables.torch_builds import TorchBuild
 from torchdoctor.values import GfxId
 
-_FOR_XPU = re.compile(r"\bArc\b|\bData Center GPU Max\b")  # the kinds that PyTorch names as supported
+_FOR_XPU = re.compile(r"(?i)\bArc\b|\bData Center GPU Max\b")  # the kinds that PyTorch names as supported
 _FIND_GFX = ("rocminfo | grep -m1 gfx", "torchdoctor install-cmd --gpu gfxNNNN")
 
 
 def serves_for_xpu(gpu: Gpu) -> bool:
     """Whether it is an Intel GPU of the kinds that the XPU builds are made for."""
-    return value_or(gpu.vendor, "") == "intel" and bool(_FOR_XPU.search(value_or(gpu.name, "")))
+    return value_or(gpu.vendor, "") == "intel" and is_for_xpu(value_or(gpu.name, ""))
+
+
+def is_for_xpu(name: str) -> bool:
+    """Whether an Intel GPU of this name is of those kinds."""
+    return bool(_FOR_XPU.search(name))
 
 
 def rows_for(facts: Facts, tables: Tables, backend: str) -> tuple[TorchBuild, ...]:

@@ -19,7 +19,10 @@ _ASK_SCHEDULER = {
     "pbs": "qsub -I -l select=1:ngpus=1",
     "lsf": "bsub -I -gpu num=1 nvidia-smi -L",
 }
-_DOCKER = (Text("Start the container with the host's GPUs"), "docker run --gpus all IMAGE nvidia-smi -L")
+_DOCKER = (
+    Text("Start the container with the host's GPUs (in a Compose file: deploy.resources.reservations.devices)"),
+    "docker run --gpus all IMAGE nvidia-smi -L",
+)
 _GIVE_CONTAINER = {
     "docker": _DOCKER,
     "podman": (

@@ -6,11 +6,12 @@ consequences of an error are folded into it. Facts of the host overrule the text
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from torchdoctor.checks.conditions import holds
 from torchdoctor.checks.installed import torch_was_imported
+from torchdoctor.checks.quoted_numbers import from_tables, is_any
 from torchdoctor.checks.registry import Check
 from torchdoctor.facts import ErrorText, Facts
 from torchdoctor.findings import SEVERITIES, Evidence, Finding, Fixer, Remedy, Row, Severity, Text
@@ -39,14 +40,26 @@ def shown_errors(facts: Facts, tables: Tables, *, with_consequences: bool = Fals
     ``with_consequences`` keeps the wrappers and notices, behind all others.
     """
     pairs = [(entry, error) for error in facts.quoted.errors if (entry := tables.known_errors.find(error.id))]
+    known = {error.source for _, error in pairs if not is_any(error)}
+    pairs = [(entry, error) for entry, error in pairs if not is_any(error) or error.source not in known]
     consequences = {other for entry, error in pairs if not error.doubtful for other in entry.suppresses}
     decided = [
-        _decided(_possible(entry, facts), error, facts) for entry, error in pairs if entry.id not in consequences
+        _decided(_possible(from_tables(entry, error, facts, tables), facts), error, facts)
+        for entry, error in pairs
+        if entry.id not in consequences
     ]
+    if _ends_otherwise(facts):
+        decided = [one for one in decided if one.tier < NOTICE]
     if not with_consequences and any(one.tier <= AMBIGUOUS for one in decided):
         decided = [one for one in decided if one.tier <= AMBIGUOUS]
     # stable: inside a tier the first in the text wins
     return tuple(sorted(decided, key=lambda one: (one.error.doubtful, one.tier)))
+
+
+def _ends_otherwise(facts: Facts) -> bool:
+    """Whether the text ends with an error that nobody knows, beside which a notice proves nothing."""
+    last = facts.quoted.last_error
+    return bool(last) and not any(last in error.text or error.text in last for error in facts.quoted.errors)
 
 
 def _possible(entry: KnownError, facts: Facts) -> KnownError:
@@ -60,7 +73,9 @@ def _decided(entry: KnownError, error: ErrorText, facts: Facts) -> Shown:
     """The entry as the facts decide it; a wrapper of which they tell the cause is one no more."""
     for row in entry.when:
         if holds(row["if"], facts, error):
-            changes: Mapping[str, Any] = {name: value for name, value in row.items() if name != "if"}
+            changes: dict[str, Any] = {name: value for name, value in row.items() if name != "if"}
+            if row.get("finding", entry.finding) != entry.finding:  # what makes sure of another case does not fit
+                changes = {"commands": (), "confirm": "", "beware": "", **changes}
             tier = min(entry.tier, AMBIGUOUS) if "finding" in row else entry.tier
             return Shown(replace(entry, **changes), error, tier)
     return Shown(entry, error, entry.tier)
@@ -140,12 +155,24 @@ def _evidence(mine: Sequence[Shown]) -> Iterator[Evidence]:
 
 def _remedies(mine: Sequence[Shown]) -> Iterator[Remedy]:
     """What to do for each distinct cause, then how to make sure of it."""
+    fixes: dict[str, Shown] = {}
     for one in mine[:_MOST_EVIDENCE]:
-        yield Remedy(Text("{fix}", fix=one.entry.fix), installs=one.entry.installs and not one.error.doubtful)
-    entry = mine[0].entry
+        fixes.setdefault(_filled(one.entry.fix, one.error), one)
+    for fix, one in fixes.items():
+        words = Text("{fix}", fix=fix) if one is mine[0] else Text("{title}: {fix}", title=one.entry.title, fix=fix)
+        yield Remedy(words, installs=one.entry.installs and not one.error.doubtful)
+    entry, error = mine[0].entry, mine[0].error
     if entry.confirm or entry.commands:
-        words = Text("To make sure: {confirm}", confirm=entry.confirm) if entry.confirm else Text("To make sure")
-        yield Remedy(words, commands=entry.commands)
+        confirm = _filled(entry.confirm, error)
+        words = Text("To make sure: {confirm}", confirm=confirm) if confirm else Text("To make sure")
+        yield Remedy(words, commands=tuple(_filled(command, error) for command in entry.commands))
+
+
+def _filled(text: str, error: ErrorText) -> str:
+    """A text of an entry with what the error names in place of ``<group>``, a group of the pattern."""
+    for name, value in error.values.items():
+        text = text.replace(f"<{name}>", value)
+    return text
 
 
 def _fixer(item: Check) -> Fixer:

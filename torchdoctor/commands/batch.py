@@ -8,11 +8,13 @@ from typing import Any
 
 from torchdoctor.prescribe.choose import choose
 from torchdoctor.prescribe.conditions import Wish
-from torchdoctor.prescribe.described import DescriptionError, describe
+from torchdoctor.prescribe.described import KEYS, DescriptionError, describe, with_backend
 from torchdoctor.prescribe.install import install_of
 from torchdoctor.prescribe.writing import Writing
 from torchdoctor.tables import Tables
 
+BATCH_KEYS = ("id", *KEYS)
+_OTHER_WORDS = {"gpu": "gpus", "python_version": "python", "jetpack_version": "jetpack", "arch": "machine"}
 _MAX_LINE = 100_000
 
 
@@ -35,10 +37,11 @@ def _answer(line: str, number: int, wish: Wish, writing: Writing, tables: Tables
     if not isinstance(given, dict):
         return _error(None, f"line {number} is not a JSON object")
     try:
+        _check_keys(given)
         host = describe(given, tables)
     except DescriptionError as error:
         return _error(given.get("id"), f"line {number}: {error}")
-    choice = choose(host, wish, tables)
+    choice = choose(host, with_backend(host, wish, tables), tables)
     if not choice.runs:
         reason = "; ".join(str(text) for text in (choice.refusal, choice.change) if text)
         return {"id": given.get("id"), "torch": None, "build": None, "commands": [], "reason": reason}
@@ -50,6 +53,17 @@ def _answer(line: str, number: int, wish: Wish, writing: Writing, tables: Tables
         "commands": list(install.commands),
         "reason": "; ".join(map(str, install.why)),
     }
+
+
+def _check_keys(given: dict[str, Any]) -> None:
+    """Refuse a key that nobody reads: a misspelt one would leave its fact unknown, unheard."""
+    for key in given:
+        if key not in BATCH_KEYS:
+            from difflib import get_close_matches
+
+            near = get_close_matches(key.lower(), [*BATCH_KEYS, *_OTHER_WORDS], n=1)
+            meant = f"; did you mean: {_OTHER_WORDS.get(near[0], near[0])}?" if near else ""
+            raise DescriptionError(f"key {key[:40]!r} is not known{meant} (keys: {', '.join(BATCH_KEYS)})")
 
 
 def _error(id_: object, message: str) -> dict[str, Any]:

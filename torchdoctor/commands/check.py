@@ -15,6 +15,7 @@ from torchdoctor.commands.common import (
     try_outputs,
 )
 from torchdoctor.commands.here import record_here, writing_of
+from torchdoctor.errors import UsageError
 from torchdoctor.facts import Request
 from torchdoctor.pipeline import examine
 
@@ -37,6 +38,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Record, examine, deliver."""
+    if options.static and options.repro:
+        raise UsageError("check: --repro needs torch to run, and --static does not run it: leave one of them out")
     try_outputs(options, options.record)
     tables = open_tables(options.tables)
     recording = record_here(options, _asked(options))

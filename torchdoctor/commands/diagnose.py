@@ -18,9 +18,11 @@ from torchdoctor.commands.common import (
 from torchdoctor.commands.here import record_here, writing_of
 from torchdoctor.errors import UsageError
 from torchdoctor.facts import Request
-from torchdoctor.pipeline import examine
+from torchdoctor.pipeline import examine, facts_of
+from torchdoctor.readers.same_host import contradiction
 from torchdoctor.readers.texts import BadInputError, load_text, schema_of
 from torchdoctor.recording import SCHEMA, VERSION, PastedText, Recording
+from torchdoctor.tables import Tables
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,10 +48,20 @@ def run(options: argparse.Namespace) -> int:
     for text in recording.texts:
         if text.omitted:
             note(f"note: {text.name} is long: {text.omitted} bytes in its middle were not read")
+    request = Request(require_gpu=options.require_gpu)
     if options.here:
-        recording = Recording({**record_here(options).answers, **recording.answers}, recording.texts)
-    report = examine(recording, tables, Request(require_gpu=options.require_gpu), writing_of(options))
+        recording = _joined(recording, record_here(options), tables, request)
+    report = examine(recording, tables, request, writing_of(options))
     return deliver(report, options)
+
+
+def _joined(recording: Recording, here: Recording, tables: Tables, request: Request) -> Recording:
+    """The texts with what this host answered, unless they contradict it: then it is left out, and that is said."""
+    why_not = contradiction(facts_of(recording, tables, request), facts_of(here, tables, request))
+    if why_not:
+        note(f"note: the text cannot be of this host ({why_not}); --here is left out")
+        return recording
+    return Recording({**here.answers, **recording.answers}, recording.texts)
 
 
 def load(names: list[str]) -> Recording:

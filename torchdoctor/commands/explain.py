@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -37,14 +38,16 @@ def run(options: argparse.Namespace) -> int:
     if len(options.asked) == 1 and (page := _page(options.asked[0])):
         _write(page, {"kind": "finding", "id": options.asked[0], "page": page}, options.format)
         return 0
+    from torchdoctor.commands.common import open_tables
     from torchdoctor.commands.explain_numbers import KINDS, explained
 
+    tables = open_tables(options.tables)
     kind, *rest = options.asked
+    if not rest and kind.removeprefix("error.") in tables.known_errors.ids:  # as evidence names it
+        kind, rest = "error", [kind.removeprefix("error.")]
     if kind.casefold() not in KINDS:
-        raise UsageError(_unknown(" ".join(options.asked)))
-    from torchdoctor.commands.common import open_tables
-
-    text, answers = explained(kind.casefold(), " ".join(rest), open_tables(options.tables))
+        raise UsageError(_unknown(" ".join(options.asked), KINDS))
+    text, answers = explained(kind.casefold(), " ".join(rest), tables)
     _write(text, {"kind": kind.casefold(), "answers": answers}, options.format)
     return 0
 
@@ -78,11 +81,14 @@ def _meaning(path: Path) -> str:
     return next((line for line in lines[1:] if line.strip()), "")
 
 
-def _unknown(wanted: str) -> str:
+def _unknown(wanted: str, kinds: Iterable[str]) -> str:
     from difflib import get_close_matches
 
     if " " in wanted.strip() or "\n" in wanted:
-        return "explain takes an id, or a kind and a number; for the text of an error: torchdoctor diagnose FILE or -"
-    near = get_close_matches(wanted, [path.stem for path in PAGES.glob("*.md")], n=3)
+        known = ", ".join(kinds)
+        return f"explain takes an id, or a kind ({known}) and a number; for the text of an error: torchdoctor diagnose"
+    if wanted.lstrip("-").isdecimal():
+        return f"{wanted} is a number: of what? explain cuda {wanted}, explain xid {wanted}, explain exit {wanted} ..."
+    near = get_close_matches(wanted.replace("_", "-"), [path.stem for path in PAGES.glob("*.md")], n=3)
     hint = f"; did you mean: {', '.join(near)}?" if near else " (see: torchdoctor explain)"
     return f"no finding is named {wanted[:60]!r}{hint}"

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from torchdoctor.commands.batch import answer_lines
+from torchdoctor.commands.batch import BATCH_KEYS, answer_lines
 from torchdoctor.commands.common import (
     UNKNOWN,
     add_live_options,
@@ -26,7 +26,7 @@ from torchdoctor.commands.host_options import add_host_options, described_keys
 from torchdoctor.errors import UsageError
 from torchdoctor.prescribe.choose import BACKENDS, Choice, already_right, choose
 from torchdoctor.prescribe.conditions import Wish
-from torchdoctor.prescribe.described import DescriptionError, describe
+from torchdoctor.prescribe.described import DescriptionError, describe, with_backend
 from torchdoctor.prescribe.host import Host, host_of
 from torchdoctor.prescribe.install import Install, install_of
 from torchdoctor.prescribe.writing import Writing
@@ -68,7 +68,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--explain", action="store_true", help="the reasons on stderr: why this build, and why no other"
     )
     parser.add_argument(
-        "--batch", metavar="FILE.jsonl", help="one described host a line, one answer a line; - for stdin"
+        "--batch",
+        metavar="FILE.jsonl",
+        help=f"one described host a line, one answer a line; - for stdin; keys: {', '.join(BATCH_KEYS)}",
     )
     add_host_options(parser)
     add_live_options(parser)
@@ -84,7 +86,9 @@ def run(options: argparse.Namespace) -> int:
     if options.batch:
         return _batch(options, wish, tables)
     host, writing = _host(options, tables)
-    choice = (already_right(host, tables) if wish == Wish() else None) or choose(host, wish, tables)
+    right = already_right(host, tables) if wish == Wish() else None
+    wish = with_backend(host, wish, tables)
+    choice = right or choose(host, wish, tables)
     if not choice.runs or (options.require_gpu and choice.backend == "cpu"):
         return _refuse(choice, wish, tables, formats)
     install = install_of(

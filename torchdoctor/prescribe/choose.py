@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from torchdoctor.facts import Unknown
 from torchdoctor.findings import Text
-from torchdoctor.prescribe.asking import missing
-from torchdoctor.prescribe.conditions import Judge, Obstacle, Wish
-from torchdoctor.prescribe.drivers import driver_window, newest_driver
+from torchdoctor.prescribe.asking import Question, missing
+from torchdoctor.prescribe.conditions import Judge, Obstacle, Span, Wish
+from torchdoctor.prescribe.drivers import driver_window, first_number, newest_driver
 from torchdoctor.prescribe.host import GpuTarget, Host
 from torchdoctor.prescribe.jetson import JetsonRoute, Refusal, jetson_route
 from torchdoctor.prescribe.refuse import refuse
@@ -98,8 +98,25 @@ def _serve(judge: Judge, backend: str) -> Choice:
         row = best(attempt, rows)
         if row:
             return _chosen(attempt, row, backend, judge.gpus)
-    refusal, change = refuse(attempt, rows_of(tables, host, backend), backend)
+    every = rows_of(tables, host, backend)
+    question = _which_python(attempt, every)
+    if question:
+        return Choice(host=host, backend=backend, refusal=question.text, change=question.command(host), asks=True)
+    refusal, change = refuse(attempt, every, backend)
     return Choice(host=host, backend=backend, refusal=refusal, change=change, is_hopeless=change is None)
+
+
+def _which_python(judge: Judge, rows: tuple[TorchBuild, ...]) -> Question | None:
+    """Ask for the Python where none of the builds fits every one, and one of them fits this or that."""
+    if not isinstance(judge.host.python, Unknown):
+        return None
+    for tag in sorted({tag for row in rows for tag in row.pythons if not tag.free_threaded}, reverse=True):
+        row = best(judge.with_python(tag), rows)
+        if row:
+            text = "the Python version is unknown, and torch {torch} {build} has wheels for {tags} only"
+            said = Text(text, torch=row.torch, build=row.build, tags=Span(row.pythons))
+            return Question(said, ("--python-version", "VERSION"))
+    return None
 
 
 def rows_of(tables: Tables, host: Host, backend: str, pythons: tuple[PythonTag, ...] = ()) -> tuple[TorchBuild, ...]:
@@ -217,8 +234,19 @@ def upgrade_of(choice: Choice, wish: Wish, tables: Tables) -> Upgrade | None:
     better = best(judge.with_driver(newest), rows_of(tables, choice.host, backend))
     if better is None or better.torch <= row.torch or better.existence != "read":
         return None
-    window = driver_window(judge, better)
-    return Upgrade(str(window[0]), better) if window else None
+    number = next(
+        (number for number in _newer(judge, better) if judge.with_driver(number).obstacle(better) is None), None
+    )
+    return Upgrade(str(number), better) if number and judge.obstacle(better) else None
+
+
+def _newer(judge: Judge, row: TorchBuild) -> Iterator[DriverVersion]:
+    """The drivers to try, oldest first, all newer than the one that is there."""
+    window, driver = driver_window(judge, row), judge.host.driver
+    numbers = [first_number(branch, judge.host.driver_line) for branch in judge.branches]
+    for number in sorted({*numbers, window[0]} if window else (), key=lambda number: number.parts):
+        if not isinstance(driver, DriverVersion) or number > driver:
+            yield number
 
 
 def already_right(host: Host, tables: Tables) -> Choice | None:

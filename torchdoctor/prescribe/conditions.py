@@ -78,6 +78,10 @@ class Judge:
         """The same judge for some of the GPUs."""
         return Judge(self.host, self.wish, self.tables, gpus, self.native_cuda)
 
+    def with_python(self, python: PythonTag) -> Judge:
+        """The same judge for a host with this Python."""
+        return Judge(replace(self.host, python=python), self.wish, self.tables, self.gpus, self.native_cuda)
+
     def with_driver(self, driver: DriverVersion) -> Judge:
         """The same judge for a host with another driver."""
         return Judge(replace(self.host, driver=driver), self.wish, self.tables, self.gpus)
@@ -115,7 +119,7 @@ class Judge:
             yield Text(
                 "the Python version is unknown; this build has wheels for {first} to {last}", first=first, last=last
             )
-        if row.build.backend in {"cuda", "rocm", "xpu"} and not self.gpus:
+        if row.build.backend in {"cuda", "rocm", "xpu"} and not (self.gpus or self._has_intel_for(row)):
             yield Text("no GPU for {backend} is known here: that it runs was not checked", backend=row.build.backend)
         if row.glibc_min and isinstance(self.host.libc, Unknown):
             yield Text("the C library is unknown; this build needs glibc {needs} or newer", needs=row.glibc_min)
@@ -126,6 +130,11 @@ class Judge:
                 "driver branch {branch} is not in the tables; it is taken to support these GPUs",
                 branch=self.host.driver.branch,
             )
+
+    def _has_intel_for(self, row: TorchBuild) -> bool:
+        """Whether it is the XPU build and an Intel GPU is there; those have no code of their own to be served with."""
+        gpus = () if isinstance(self.host.gpus, Unknown) else self.host.gpus
+        return row.build.backend == "xpu" and any(gpu.vendor == "intel" for gpu in gpus)
 
     def _wished(self, row: TorchBuild) -> Obstacle | None:
         if self.is_wished(row):
@@ -149,7 +158,10 @@ class Judge:
             return None
         if not row.pythons:
             return Obstacle("unsure", Text("its Python versions are not known"))
-        text = Text("no wheel for Python {python} (it has {tags})", python=missing, tags=_Span(row.pythons))
+        if isinstance(self.host.python, Unknown):
+            text = Text("the Python version is unknown, and it has wheels for {tags} only", tags=Span(row.pythons))
+        else:
+            text = Text("no wheel for Python {python} (it has {tags})", python=missing, tags=Span(row.pythons))
         return Obstacle("python", text, str(row.pythons[0] if missing < row.pythons[0] else row.pythons[-1]))
 
     def _libc(self, row: TorchBuild) -> Obstacle | None:
@@ -249,7 +261,7 @@ class Judge:
         return None
 
 
-class _Span(NamedTuple):
+class Span(NamedTuple):
     """Python tags as first to last; written out only if somebody reads it."""
 
     tags: tuple[PythonTag, ...]

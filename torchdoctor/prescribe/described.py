@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from torchdoctor.checks.other_vendors import is_for_xpu
+from torchdoctor.facts import Unknown
+from torchdoctor.prescribe.conditions import Wish
 from torchdoctor.prescribe.host import GpuTarget, Host
+from torchdoctor.readers.gpu_words import vendor_of
 from torchdoctor.records import replace
 from torchdoctor.tables import Tables
 from torchdoctor.values import DriverVersion, GfxId, GpuArch, Libc, PythonTag, Version, canonical_machine
@@ -113,13 +117,49 @@ def gpu_named(text: str, tables: Tables) -> GpuTarget:
         if not _exists(arch, tables):
             raise DescriptionError(f"gpu {_shown(text)} is not a compute capability of any GPU")
         return GpuTarget("nvidia", arch, arch.sm)
+    vendor = _vendor(text, tables)
+    if vendor == "intel":
+        return GpuTarget("intel", None, text.strip())
+    if vendor == "amd":
+        return _amd_named(text, tables)
     model = tables.gpu_models.by_name(text)
     if model is None:
-        near = ", ".join(tables.gpu_models.suggest(text))
-        raise DescriptionError(
-            f"gpu {_shown(text)} is not known" + (f"; did you mean: {near}?" if near else ": give sm_XX or gfxNNNN")
-        )
+        raise _not_known(text, tables.gpu_models.suggest(text))
     return GpuTarget("nvidia", model.compute_capability, text.strip())
+
+
+def _vendor(text: str, tables: Tables) -> str:
+    """Whose GPU it is, by a word of the name or by its stem alone: RX 7900 XTX, MI300X, Arc B580."""
+    if vendor := vendor_of(text):
+        return vendor
+    if is_for_xpu(text):
+        return "intel"
+    return "amd" if tables.amd_gpus.named(text) or tables.amd_gpus.is_named_like(text) else ""
+
+
+def _amd_named(text: str, tables: Tables) -> GpuTarget:
+    found = sorted(tables.amd_gpus.named(text), key=str)
+    if len(found) > 1:
+        chips = ", ".join(map(str, found))
+        raise DescriptionError(f"gpu {_shown(text)} is the name of several chips: give one of {chips}")
+    if not found:
+        raise _not_known(text, tables.amd_gpus.suggest(text))
+    return GpuTarget("amd", found[0], text.strip())
+
+
+def _not_known(text: str, near: list[str]) -> DescriptionError:
+    meant = f"; did you mean: {', '.join(near)}?" if near else ": give sm_XX or gfxNNNN"
+    return DescriptionError(f"gpu {_shown(text)} is not known{meant}")
+
+
+def with_backend(host: Host, wish: Wish, tables: Tables) -> Wish:
+    """Ask for the XPU build where the only GPUs to serve are Intel's, of the kinds it is made for, and there is one."""
+    gpus = () if isinstance(host.gpus, Unknown) else host.gpus
+    if wish.backend != "auto" or {gpu.vendor for gpu in gpus} & {"nvidia", "amd"}:
+        return wish
+    serves = any(gpu.vendor == "intel" and is_for_xpu(gpu.name) for gpu in gpus)
+    exists = serves and tables.torch_builds.of_backend(str(host.os), str(host.machine), "xpu", ())
+    return wish._replace(backend="xpu") if exists else wish
 
 
 def _exists(arch: GpuArch, tables: Tables) -> bool:

@@ -93,7 +93,7 @@ def _agreed(host: Host, wish: Wish, kept: Kept | None, facts: Facts, tables: Tab
     if shared is None:
         return Choice(host=host, backend=wish.backend)
     best, row = shared
-    text = "unknown: {unknown}; of all that fits, what any build {of}serves is served by this one"
+    text = "not known here: {unknown}; this build {of}runs on every host that fits, where any does"
     release = f"of torch {kept.release} " if kept else ""
     assumed = (Text(text, unknown=_unknown(host), of=release),)
     return Choice(host=best, backend=row.build.backend, row=row, why=assumed, assumed=assumed)

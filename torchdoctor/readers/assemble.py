@@ -125,4 +125,5 @@ def _merge_quoted(items: list[Quoted]) -> Quoted:
     for error in (error for item in items for error in item.errors):
         if error.id not in errors or (errors[error.id].doubtful and not error.doubtful):
             errors[error.id] = error
-    return Quoted(tuple(errors.values()), next((item.last_error for item in reversed(items) if item.last_error), ""))
+    last = next((item.last_error for item in reversed(items) if item.last_error), "")
+    return Quoted(tuple(errors.values()), last, sum(item.unread for item in items))

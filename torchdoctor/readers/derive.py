@@ -41,13 +41,23 @@ def _canonical(facts: Facts) -> Facts:
     """Facts that must agree: machine spelling and system, ABI and version, a Jetson and its wheels."""
     machine, name = facts.os.machine, facts.os.name
     if isinstance(machine, str) and isinstance(name, str):
-        facts = replace(facts, os=replace(facts.os, machine=canonical_machine(machine, name)))
+        is_apple = name == "macos" and (_has_apple_chip(facts) or facts.place.rosetta is True)
+        machine = canonical_machine(machine, name)
+        if is_apple and machine == "x86_64":  # a program that is told so is translated
+            facts = _filled(facts, [Said("place.rosetta", True, facts.source("os.machine"))])
+            machine = "arm64"
+        facts = replace(facts, os=replace(facts.os, machine=machine))
     version, tag = facts.python.version, facts.python.tag
     if isinstance(version, Version) and isinstance(tag, PythonTag) and _differ(version, tag):
         facts = replace(facts, python=replace(facts.python, tag=PythonTag(version.parts[0], version.parts[1])))
     if facts.torch.origin == "nvidia" and isinstance(facts.place.jetpack, str):
         facts = replace(facts, torch=replace(facts.torch, origin="jetson"))
     return facts
+
+
+def _has_apple_chip(facts: Facts) -> bool:
+    """Whether the processor is Apple's, whatever a translated Python is told."""
+    return isinstance(facts.cpu.model, str) and facts.cpu.model.startswith("Apple M")
 
 
 def _differ(version: Version, tag: PythonTag) -> bool:

@@ -48,6 +48,7 @@ class Document:
     def __init__(self, pasted: PastedText) -> None:
         self._pasted = pasted
         self.name = pasted.name
+        self.omitted = pasted.omitted
         self.text = pasted.text
         self._raw = pasted.text.split("\n")
         self.texts = [

@@ -16,11 +16,12 @@ NUMBER = r"\d{3}\.\d{2,3}(?:\.\d{2,3})?"
 _PROC = lazily(rf"NVRM version: NVIDIA UNIX (Open Kernel Module for \S+|\S+ Kernel Module)\s+({NUMBER})")
 _BARE_NVRM = lazily(rf"NVRM ({NUMBER})$")
 _LSMOD = lazily(r"(nvidia(?:_uvm|_modeset|_drm)?|nouveau)\s+\d+\s+\d+")
-_MODPROBE_MISSING = lazily(r"modprobe: FATAL: Module (nvidia\S*) not found")
+_MODPROBE_MISSING = lazily(r"modprobe: FATAL: .{0,40}?\bnvidia\S* .{0,60}?/lib/modules/([\w.+~-]+)")  # in any language
 _NODE = lazily(r"/dev/nvidia[\w-]*")
 _NO_NODE = lazily(r".*cannot access '?(/dev/nvidia\S*?)'?: No such file")
 _PACKAGE = lazily(rf"(?:ii\s+)?(?:libnvidia-compute|nvidia-utils)[\w:.-]{{0,80}}?[\s-]{{1,80}}({NUMBER})-")
-_DKMS = lazily(rf"nvidia(?:-open)?[/,]\s?({NUMBER})[^:]{{0,120}}:\s+(\w+)")
+_DKMS = lazily(rf"nvidia(?:-open)?[/,]\s?({NUMBER})(?:,\s*([\w.+~-]+))?[^:]{{0,120}}:\s+(\w+)")
+_KERNEL = lazily(r"\d+\.\d+\.\d+\S*$")
 _LIBCUDA = lazily(r"\s*libcuda\.so\.1 \(.{0,60}\) => (\S+)")
 _LIBCUDA_FILE = lazily(rf"libcuda\.so\.({NUMBER})\b")
 
@@ -92,11 +93,22 @@ def _driver_package(spot: Spot) -> Iterator[Said]:
 
 
 def _dkms(spot: Spot) -> Iterator[Said]:
-    """``dkms status``: a module that is only added or built is not on disk for the kernel."""
+    """``dkms status``: a module that is only added or built, or for another kernel, is not on disk for this one."""
     if match := _DKMS.match(spot.text):
         yield Said("os.name", "linux", spot.source)
-        installed = match[2].startswith("installed")
+        running = _running_kernels(spot) if match[2] else set()
+        installed = match[3].startswith("installed") and (not running or match[2] in running)
         yield Said("driver.module_on_disk", DriverVersion.parse(match[1]) if installed else None, spot.source)
+
+
+def _running_kernels(spot: Spot) -> set[str]:
+    """The kernels for which modprobe looked, or that ``uname -r`` named."""
+    document = spot.document
+    texts = [document.texts[index] for index in document.lines_with("/lib/modules/")]
+    found = {match[1] for text in texts if (match := _MODPROBE_MISSING.search(text))}
+    asked = (index for index in document.lines_with("uname -r") if index + 1 < len(document))
+    answers = (document.texts[index + 1].strip() for index in asked)
+    return found | {answer for answer in answers if _KERNEL.match(answer)}
 
 
 def _loader_cache(spot: Spot) -> Iterator[Said]:
@@ -123,7 +135,7 @@ RECOGNISERS = (
     Recogniser(r"\s*NVRM \d{3}\.", _nvrm, "nvrm"),
     Recogniser(r"\s*GCC version:\s+gcc version", nothing, "gcc", drops=True),
     Recogniser(r"\s*(?:nvidia(?:_\w+)?|nouveau)\s+\d+\s+\d+", _lsmod, "nvidia nouveau"),
-    Recogniser(r"\s*modprobe: FATAL: Module nvidia", _modprobe, "modprobe", keeps=True),
+    Recogniser(r"\s*modprobe: FATAL: .{0,40}?\bnvidia", _modprobe, "modprobe", keeps=True),
     Recogniser(r"\s*(?:[c-][rw-]{9}\S?\s.{0,80})?/dev/nvidia", _nodes, words=("/dev/nvidia",)),
     Recogniser(r".{0,20}cannot access '?/dev/nvidia", _no_nodes, "ls", keeps=True),
     Recogniser(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchdoctor.facts import ErrorText
 from torchdoctor.readers.documentation import Quotations
 from torchdoctor.readers.got_over import Endings
-from torchdoctor.readers.windows import Window, Windows
+from torchdoctor.readers.windows import Window, Windows, console_width
 from torchdoctor.tables.known_errors import KnownError, KnownErrors
 
 if TYPE_CHECKING:
@@ -21,9 +21,15 @@ _MOST = 60  # windows looked at for one word: its first places and its last
 _MOST_IN_WINDOW = 4
 _LONGEST = 300  # characters of a quoted line
 _ERROR = re.compile(
-    r"\b(?:\w{0,60}Error|\w{0,60}Exception)\b|\berror:|Traceback \(most recent call last\)", re.IGNORECASE
+    r"\b(?:\w{0,60}Error|\w{0,60}Exception)\b|\berror:|Traceback \(most recent call last\)"
+    r"|\b(?:Segmentation fault|core dumped|Bus error|Illegal instruction|Fatal Python error)\b|\(SIG[A-Z]{3,6}\)"
+    r"|^\s*(?:Aborted|Killed)\s*$|\bexit(?:ed with)?(?: code| status)? (?:12[4-9]|1[3-9]\d)\b|Speicherzugriffsfehler",
+    re.IGNORECASE,
 )
-_ERROR_WORDS = ("Error", "error", "ERROR", "Exception", "exception", "Traceback")
+_ERROR_WORDS = (
+    "Error", "error", "ERROR", "Exception", "exception", "Traceback", "egmentation", "dumped", "Illegal", "SIG",
+    "Aborted", "Killed", "exit", "Speicher",
+)  # fmt: skip
 
 
 class Errors(NamedTuple):
@@ -73,15 +79,23 @@ class _Reader:
 
     def __init__(self, document: Document) -> None:
         self._document = document
-        self._windows = Windows(document.text)
+        width = console_width(document.text)
+        self._windows = [Windows(document.text), *([Windows(document.text, width)] if width else [])]
         self._endings = Endings(document)
         self.quotations = Quotations(document)
 
     def places(self, entry: KnownError) -> Iterator[_Place]:
         """The first place of an entry that is beyond doubt, and those before it that are not."""
+        for windows in self._windows:
+            found = list(self._places_in(windows, entry))
+            yield from found
+            if found:
+                return
+
+    def _places_in(self, windows: Windows, entry: KnownError) -> Iterator[_Place]:
         pattern = _compiled(entry.pattern)
         words = filter(self._document.may_have, entry.words)
-        for window in self._windows.around(words, _MOST):
+        for window in windows.around(words, _MOST):
             matches = islice(pattern.finditer(window.text), _MOST_IN_WINDOW)
             found = [self._place(entry, match, window) for match in matches]
             yield from found

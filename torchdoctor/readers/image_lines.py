@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import takewhile
 
 from torchdoctor.readers.image_words import IMAGE, image_said, machine_said
 from torchdoctor.readers.lazy import lazily
@@ -20,6 +21,7 @@ _NAMED = lazily(rf"(?:image|Image|container)[\"']?\s*[:=]?\s+[\"']?({IMAGE})")
 _PULLED = lazily(rf"(?:Unable to find image '|newer image for |Pulling from |docker pull |docker://)({IMAGE})")
 _FAILED = lazily(
     r"did not complete successfully|failed to solve|returned a non-zero code|executor failed running|failed to build"
+    r"|=> ERROR \[[^\]]{1,60}\] (?:RUN|COPY|ADD) "
 )
 _PIN = lazily(r"\btorch==(\d[\w.+]*)")
 _INDEX = lazily(r"/whl/(?:test/|nightly/)?((?:cu|rocm)\d[\d.]*|cpu|xpu)\b")
@@ -27,6 +29,13 @@ _INSTALL = lazily(r"\binstall\b")
 _TORCH = lazily(r"(?<![\w./-])torch(?![\w-])")
 _CONDA = lazily(r"[\s\"']pytorch={1,2}(\d[\w.]{1,20})")
 _CONDA_CUDA = lazily(r"\bpytorch-cuda={1,2}(\d{1,2})\.(\d)")
+_RUN_ASKS = lazily(r"\s(?:--gpus|--runtime[= ]nvidia|--device[= ]\S*(?:nvidia|kfd|dri|dxg))")
+_SERVICE = lazily(r"\s+(?:image|build):")
+_COMPOSE_ASKS = lazily(
+    r"\s*(?:-\s+)?(?:gpus:|runtime:\s*nvidia|driver:\s*nvidia|capabilities:.{0,40}gpu|device_ids:|extends:|<<:"
+    r"|[\"']?/dev/(?:nvidia|kfd|dri|dxg)|[\"']?nvidia\.com/gpu)"
+)
+_MOST_FILE = 200  # lines of a Compose file
 _MOST_LINES = 60  # of one RUN, joined by backslashes
 
 
@@ -134,6 +143,24 @@ def _run(spot: Spot) -> Iterator[Said]:
             return
 
 
+def _asks_in_command(spot: Spot) -> Iterator[Said]:
+    """Whether ``docker run`` asks for a GPU; of a command on several lines the first tells of no absence."""
+    asks = bool(_RUN_ASKS.search(spot.text))
+    if asks or not spot.text.endswith(("\\", "`", "^")):
+        yield Said("place.container_asks_gpu", asks, spot.source)
+
+
+def _compose(spot: Spot) -> Iterator[Said]:
+    """A Compose file: its services, and whether one of them reserves a GPU."""
+    block = list(
+        takewhile(lambda line: not line.strip() or line[0] in " \t#" or line[0] == "x", spot.following(_MOST_FILE))
+    )
+    if not any(_SERVICE.match(line) for line in block):
+        return
+    yield Said("place.container", "docker", spot.source)
+    yield Said("place.container_asks_gpu", any(map(_COMPOSE_ASKS.match, block)), spot.source)
+
+
 def _build_failed(spot: Spot) -> Iterator[Said]:
     """A build that fails says so itself; no GPU is visible in one."""
     if _FAILED.search(spot.text):
@@ -142,7 +169,13 @@ def _build_failed(spot: Spot) -> Iterator[Said]:
 
 
 _PULLS = ("Unable to find image", "newer image for", "Pulling from", "docker pull ", "docker://")
-_FAILURES = ("executor failed running", "failed to solve", "returned a non-zero code: ", 'process "/bin/sh -c ')
+_FAILURES = (
+    "executor failed running",
+    "failed to solve",
+    "returned a non-zero code: ",
+    'process "/bin/sh -c ',
+    "=> ERROR [",
+)
 _RUNS = ("docker run", "podman run", "nvidia-docker run")
 _FIRST = r"(?:.{0,120}?[$#>%]\s+)?(?:sudo )?(?:docker|podman|nvidia-docker) run\s"
 RECOGNISERS = (
@@ -153,5 +186,7 @@ RECOGNISERS = (
     ),
     Recogniser(r"\s*(?:-\s+)?(?:[iI]mage|container):\s+\S", _named, "image container"),
     Recogniser(rf"\s*{_FIRST}", _run, words=_RUNS, keeps=True),
+    Recogniser(rf"\s*{_FIRST}", _asks_in_command, words=_RUNS, keeps=True),
+    Recogniser(r"services:\s*$", _compose, "services", keeps=True),
     Recogniser(r"", _build_failed, words=_FAILURES, keeps=True),
 )

@@ -1,4 +1,4 @@
-"""What installers say of the Python they install for: pip's and uv's output."""
+"""What installers say of the Python they install for: the output of pip, uv and poetry."""
 
 from __future__ import annotations
 
@@ -20,6 +20,10 @@ _SYSTEMS = (("win", "windows"), ("manylinux", "linux"), ("linux", "linux"), ("mu
 _DONE = lazily(r"Successfully installed\s+(.*)$")
 _DONE_ITEM = lazily(r"([A-Za-z0-9][\w.-]{0,80}?)-(\d[\w.!+]{0,60})$")
 _SATISFIED = lazily(r"Requirement already satisfied: ([\w.-]{1,80})\S* in (\S.*?) (?:\(from .*\) )?\((\d[\w.+!]*)\)$")
+_POETRY = lazily(
+    r"[\u2022*-]\s+(?:Installing|Updating|Downgrading) ([\w.-]{1,80}) \((?:\S{1,60} (?:->|\u2794) )?(\d[\w.!+]{0,60})\)"
+    r"(?!.{0,4}(?:Failed|Skipped|Pending|Downloading))"
+)
 _UV = lazily(r"\s?\+ (\S+==\S+)$")
 
 
@@ -69,6 +73,12 @@ def _uv_added(spot: Spot) -> Iterator[Said]:
         yield from _packages((row,), spot.source)
 
 
+def _poetry_added(spot: Spot) -> Iterator[Said]:
+    """``- Installing torch (2.0.1)``, ``- Updating torch (2.0.0 -> 2.0.1)``; a line may add that it failed."""
+    if match := _POETRY.match(spot.text):
+        yield from _packages((Package(name=normalised(match[1]), version=match[2]),), spot.source)
+
+
 def _packages(items: tuple[Package, ...], source: str) -> Iterator[Said]:
     if items:
         yield Said("packages", Packages(items), source)
@@ -85,6 +95,12 @@ RECOGNISERS = (
     Recogniser(r"\s*Successfully installed\s", _done, "successfully", keeps=True),
     Recogniser(
         r"\s*Requirement already satisfied: (?:torch|numpy|nvidia|triton)", _satisfied, "requirement", keeps=True
+    ),
+    Recogniser(
+        r"\s*[\u2022*-]\s+(?:Installing|Updating|Downgrading) (?:torch|nvidia|triton|numpy)[\w.-]* \(",
+        _poetry_added,
+        "installing updating downgrading",
+        keeps=True,
     ),
     Recogniser(r"\s?\+ (?:torch|nvidia|triton|numpy)[\w.-]*==\d", _uv_added, "torch nvidia triton numpy", keeps=True),
 )

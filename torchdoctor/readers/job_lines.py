@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from torchdoctor.readers.gpu_words import named_gpu
 from torchdoctor.readers.lazy import lazily
 from torchdoctor.readers.recogniser import Recogniser, Spot
 from torchdoctor.readers.statement import Said
+from torchdoctor.readers.torch_words import torch_said
 
 _SCHEDULERS = {
     "SBATCH": "slurm", "PBS": "pbs", "BSUB": "lsf", "srun": "slurm", "salloc": "slurm", "qsub": "pbs", "bsub": "lsf",
@@ -20,6 +22,12 @@ _INTERACTIVE = lazily(
 _GPU = lazily(
     r"--gres[= ]\S*gpu|--gpus|--tres\S*[= ]\S*gpu|(?:^|\s)-G\s?\S*\d"  # Slurm
     r"|(?:^|\s)-gpu\b|n?gpus?(?:_\w+)?=\S|[:\[]gpu|-l\s+gpu"  # LSF, PBS
+)
+_TORCH_OF_RANK = lazily(
+    r"\btorch(?: version)?[ =:]{1,2}(\d\.\d{1,2}\.\d\+(?:cu\d{2,3}|rocm[\d.]{1,8}|cpu|xpu))(?![\w.])"
+)
+_GPU_OF_RANK = lazily(
+    r"\b(?:device|gpu|GPU)(?: name)?[ =:]{1,2}(NVIDIA [\w .-]{2,60}?|AMD Instinct \w{3,10})(?:[,;|)]|\s{2}|$)"
 )
 _HEADER = 60  # lines that a header and the commands below it take at most
 _WHOLE = 3  # lines of a header; fewer may be an excerpt, which tells of no absence
@@ -45,6 +53,14 @@ def _interactive(spot: Spot) -> Iterator[Said]:
         yield Said("place.job_asks_gpu", bool(_GPU.search(match[1] + match[2])), spot.source)
 
 
+def _rank(spot: Spot) -> Iterator[Said]:
+    """What a rank prints of itself: ``rank 0/8 torch 2.5.1+cu124 device NVIDIA A100-SXM4-80GB``."""
+    if torch := _TORCH_OF_RANK.search(spot.text):
+        yield from torch_said(torch[1], spot.source)
+    if gpu := _GPU_OF_RANK.search(spot.text):
+        yield Said("gpus", (named_gpu(gpu[1].strip(), driver_sees=True),), spot.source)
+
+
 def _in_a_script(spot: Spot) -> bool:
     before = spot.document.texts[max(0, spot.index - _HEADER) : spot.index]
     return any(_DIRECTIVE.match(text) for text in before)
@@ -58,4 +74,5 @@ RECOGNISERS = (
         words=("srun ", "salloc", "qsub ", "bsub "),
         keeps=True,
     ),
+    Recogniser(r".{0,80}?\b(?:local_)?rank[ =:]{0,2}\d", _rank, words=("rank ", "rank=", "rank:"), keeps=True),
 )

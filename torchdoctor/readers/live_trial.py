@@ -104,6 +104,8 @@ def _import(run: _Run) -> Iterator[Said]:
     error += _STAYS if run.ended.get("unkillable") else ""
     library = _LIBRARY.search(error) or (_LIBRARY.search(output) if not probe else None)
     yield Said("trial.imported", False, _IMPORT)
+    if reason == "timed out":
+        yield Said("trial.waited", _number(run.ended.get("stage_seconds")), _IMPORT)
     yield Said("trial.error", error[:1000] or None, _IMPORT)
     last = str(run.ended.get("library") or "").rpartition("/")[2] or (library[1] if library else "")
     if last or probe:  # a crash or a hang was at some library, told or not; an error may be about none

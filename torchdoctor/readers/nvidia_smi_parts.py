@@ -27,6 +27,8 @@ _FAILURES = (
     "Unable to determine the device handle", "nvidia-smi: command not found", "nvidia-smi: not found",
     "'nvidia-smi' not found", "'nvidia-smi' is not recognized", "term 'nvidia-smi' is not recognized",
     '"nvidia-smi": executable file not found', "command not found: nvidia-smi", "nvidia-smi: No such file",
+    "(nvidia-smi:String)", "nvidia-smi: Befehl nicht gefunden", '"nvidia-smi" ist entweder falsch geschrieben',
+    "'nvidia-smi' 不是内部或外部命令", "nvidia-smi: 未找到命令", "'nvidia-smi' n'est pas reconnu",
 )  # fmt: skip
 _FAILURE_FOLLOWS = (
     "NVML library version",

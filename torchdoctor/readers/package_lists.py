@@ -30,6 +30,7 @@ _ANCHOR = lazily(
     r"nvidia-(?:[a-z-]+-cu\d\d|cublas|cudnn|nccl|cuda-(?:runtime|nvrtc|cupti|nvcc))|torch-[a-z]+|cuda-[a-z]+|rocm-sdk-[a-z]+"
 )
 _ANCHOR_STARTS = ("nvidia-", "torch-", "torch_", "cuda-", "rocm-sdk")
+_OFFER = lazily(r"\bonly the following versions? of\b|^[\s\u2502]*(?:are )?available:$")
 _PIP_ITSELF = "pip"
 _WHOLE = 5  # a complete list is longer than this
 
@@ -67,8 +68,14 @@ def _without_header(document: Document) -> Iterator[Part]:
     for index in document.lines_with(*_ANCHORS, *_ANCHOR_STARTS):
         for kind, row in _FORMS:
             package = row(document.texts[index].strip()) if document.is_free(index) else None
-            if package and _is_anchor(package.name):
-                yield document.take(kind, _run(document, index, row))
+            if package and _is_anchor(package.name) and not _is_offer(document, rows := _run(document, index, row)):
+                yield document.take(kind, rows)
+
+
+def _is_offer(document: Document, rows: range) -> bool:
+    """Whether a resolver lists what an index holds, of which nothing is installed."""
+    before = document.texts[max(0, rows.start - 3) : rows.start]
+    return any(_OFFER.search(text) for text in before)
 
 
 def _run(document: Document, index: int, row: RowReader) -> range:

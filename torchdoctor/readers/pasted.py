@@ -19,12 +19,22 @@ def read_pasted(recording: Recording, tables: Tables) -> Iterator[Said]:
     """The statements of all pasted texts, without what names a person, a machine or a secret."""
     if not recording.texts:
         return
+    from torchdoctor.readers.given_names import given_names
     from torchdoctor.readers.pasted_texts import read_texts
-    from torchdoctor.redact import Identity, Redactor
+    from torchdoctor.redact import Redactor
 
-    redactor = Redactor(Identity())
-    for said in read_texts(recording.texts, tables):
+    everything = list(read_texts(recording.texts, tables))
+    shown = "\n".join(text for said in everything for text in _shown(said.value))
+    redactor = Redactor(given_names([*(pasted.text for pasted in recording.texts), shown]))
+    for said in everything:
         yield said._replace(value=_redacted(said.value, redactor))
+
+
+def _shown(value: Any) -> Iterator[str]:
+    """The lines that a report may quote: each gives away its own machine, wherever in a long log it stands."""
+    if isinstance(value, Quoted):
+        yield from (error.text for error in value.errors)
+        yield value.last_error
 
 
 def _redacted(value: Any, redactor: Redactor) -> Any:
@@ -35,7 +45,8 @@ def _redacted(value: Any, redactor: Redactor) -> Any:
     if isinstance(value, Variables):
         return Variables(redactor.value(dict(value.values)), complete=value.complete)
     if isinstance(value, Quoted):
-        return Quoted(tuple(_error(error, redactor) for error in value.errors), redactor.text(value.last_error))
+        errors = tuple(_error(error, redactor) for error in value.errors)
+        return replace(value, errors=errors, last_error=redactor.text(value.last_error))
     if isinstance(value, Package) and is_known(value.location) and value.location:
         return replace(value, location=redactor.text(str(value.location)))
     return value

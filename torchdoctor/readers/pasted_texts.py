@@ -49,7 +49,7 @@ def _read_text(document: Document, tables: Tables) -> Iterator[tuple[int, Said]]
         yield from _read_part(part, tables)
     yield from ((_LINES, said) for said in read_lines(document, sections.recognisers(), tables))
     yield from ((_PROSE, said) for said in prose.read_prose(document))
-    yield _PROSE, Said("quoted", Quoted(errors.items, last_error(document)), document.name)
+    yield _PROSE, Said("quoted", Quoted(errors.items, last_error(document), document.omitted), document.name)
 
 
 def _read_part(part: Part, tables: Tables) -> Iterator[tuple[int, Said]]:

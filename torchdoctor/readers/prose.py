@@ -14,10 +14,11 @@ from torchdoctor.readers.lazy import lazily
 from torchdoctor.readers.platform_words import distribution_said, platform_said, python_said
 from torchdoctor.readers.statement import Said
 from torchdoctor.readers.torch_words import torch_said
-from torchdoctor.values import canonical_machine
+from torchdoctor.values import DriverVersion, canonical_machine
 
 _SHORT_TEXT = 40  # lines: a longer text is a log
 _SHORT_LINE = 140
+_LONG_LINE = 600
 _LOG = lazily(
     r"Error\b|ERROR\b|\.whl\b|Exception|Warning|Traceback|^\s*File \"|^\s+at |https?://|\bFATAL|==|[{}]|->|=>"
     r"|compared|tried|tested|works on|built for|you have|requires|ninstall|existing installation|candidates|"
@@ -35,9 +36,10 @@ _MAC = lazily(
 )
 _MAC_INTEL = lazily(r"\bIntel Mac\b|\b(?:MacBook|iMac|Mac)\b.{0,30}\bIntel\b")
 _MAC_ARM = lazily(r"\b(?:MacBook|iMac|Mac)\b.{0,30}\bM[1-9]\b|\bApple (?:[Ss]ilicon|M[1-9])\b")
+_MAC_CHIP = lazily(r"\bM[1-9](?: (?:Pro|Max|Ultra)\b)?")
 _WSL = lazily(r"(?<!no )(?<!not )(?<!without )\bWSL ?([12])\b(?!\.)")
 _MACHINE = lazily(r"\b(x86_64|aarch64|arm64)\b")
-_JETSON = lazily(r"\b(Jetson (?:Nano|TX[12]|(?:AGX )?(?:Xavier|Orin|Thor)(?: (?:NX|Nano|AGX))?))\b")
+_JETSON = lazily(r"\b(Jetson (?i:Nano|TX[12]|(?:AGX )?(?:Xavier|Orin|Thor)(?: (?:NX|Nano|AGX))?))\b")
 _JETPACK = lazily(r"\b[Jj]et[Pp]ack (\d\.\d(?:\.\d)?)\b")
 _L4T = lazily(r"\bL4T [rR]?(\d{2}\.\d{1,2}(?:\.\d{1,2})?)\b")
 _GPU = lazily(
@@ -45,12 +47,30 @@ _GPU = lazily(
     r"(?: ?T[Ii]| SUPER)*(?: Laptop GPU)?"
     r"|(?:AMD )?Radeon(?:\(TM\))? (?:RX )?\d{3,4}[A-Z]{0,3}(?: XTX?)?|Intel Arc [AB]\d{3}M?)\b"
 )
+_OWN = (
+    r"(?:用的(?:是)?|我的(?:显卡|卡)?是?|显卡(?:是|为|\uff1a|:)?"
+    r"|\b[Mm]y (?:GPU|gpu|(?:graphics |video )?card)(?: is|:)(?: an?)?"
+    r"|\bI(?:'m| am)? (?:have|use|using|own|bought|got|running)(?: on)?(?: an?| my)?|\b(?:with|on) my)"
+)
+_OWN_AMD = lazily(  # the digits alone may be those of a processor
+    rf"{_OWN} {{0,2}}((?i:(?:AMD )?(?:Radeon )?(?:RX|Vega|Radeon) ?(?:\d{{2,4}}|VII)(?: ?(?:XTX?|GRE|M))?"
+    r"|AMD ?\d{4} ?(?:XTX?|GRE)|(?:AMD|Radeon)(?: Radeon)? ?(?:GPU|显卡|(?:graphics |video )?card)))(?![A-Za-z0-9])"
+)
+_FIRST_PERSON = lazily(r"(?:I am|I'm|I use|I have|We are|We use|We have|My)\b")
+_SENTENCE_END = lazily(r"(?<=[.!?])\s+")
 _GFX = lazily(r"^\s*((?:AMD )?Radeon.{1,60}\(gfx[0-9a-f]{3,4}\))")
 _PYTHON = lazily(r"\b[Pp]ython(?: version)?[ :=-]{0,2}v?(3\.\d{1,2}(?:\.\d{1,2})?)\b")
 _TORCH = lazily(
     r"\b(?:[Pp]y)?[Tt]orch(?: version)?(?: is|[=:-])? ?v?"
-    r"(\d\.\d{1,2}(?:\.\d)?(?:\+(?:cu|rocm)\d[\d.]*|\+cpu|\+xpu)?)(?![.\w])"
+    r"(\d\.\d{1,2}(?:\.\d)?(?:\+(?:cu|rocm)\d[\d.]*|\+cpu|\+xpu)?)(?!\w|\.\w)"
 )
+_DRIVER = lazily(
+    r"\b(?:nvidia-smi(?: shows| says| reports)?|[Dd]river(?: version)?)(?: is| version)?[ :]{1,2}"
+    r"(\d{3}\.\d{2,3}(?:\.\d{2})?)(?![\d.]*\d| or (?:newer|later|higher))"
+)
+_PART = lazily(r"[,;]\s+|(?<=[.!?])\s+|\s+and\s+")
+_BY_PIP = lazily(r"\b(?:installed|install) (?:it )?(?:by|with|via|using|from|through) .*$")
+_FEW_LINES = 3
 _RELEASED = lazily(r"\d\.\d{1,2}\.\d(?:\+\w[\w.]*)?")
 
 
@@ -58,11 +78,31 @@ def read_prose(document: Document) -> Iterator[Said]:
     """What a short description says; a path on which its lines disagree is dropped."""
     if len(document) > _SHORT_TEXT:
         return
-    said = [item for index, text in document.free() if _is_prose(text) for item in _line(text, document.at(index))]
+    lines = list(document.free())
+    parted = lines if sum(1 for text in document.texts if text) > _FEW_LINES else list(_parted(lines))
+    said = [item for index, text in parted for item in _said(text, document.at(index))]
     for path in dict.fromkeys(item.path for item in said):
         values = [item.value for item in said if item.path == path]
         if all(value == values[0] for value in values):
             yield next(item for item in said if item.path == path)
+
+
+def _parted(lines: list[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """A question of a line or two, in the parts that each speak of one thing."""
+    for index, text in lines:
+        if len(text) <= _LONG_LINE:
+            yield from ((index, _BY_PIP.sub("", part).strip()) for part in _PART.split(text))
+        else:
+            yield index, text
+
+
+def _said(text: str, source: str) -> Iterator[Said]:
+    """What a line says, or of a long one the sentences that speak of the writer's own host."""
+    sentences = [text] if len(text) <= _SHORT_LINE else filter(_FIRST_PERSON.match, _SENTENCE_END.split(text))
+    for sentence in filter(_is_prose, sentences):
+        yield from _line(sentence, source)
+    if len(text) <= _LONG_LINE and (own := _OWN_AMD.search(text)):
+        yield Said("gpus", (named_gpu(own[1], vendor="amd"),), source)
 
 
 def _is_prose(text: str) -> bool:
@@ -89,19 +129,25 @@ def _system(text: str, source: str) -> Iterator[Said]:
     if len(distributions) == 1:
         yield from distribution_said(distributions[0], source)
     elif not wsl and _MAC.search(text):
-        yield Said("os.name", "macos", source)
-        if version := re.search(r"\bmac(?:OS |os-)(\d{2}(?:\.\d{1,2}){0,2})\b", text):
-            yield Said("os.version", version[1], source)
-        if _MAC_INTEL.search(text):
-            yield Said("os.machine", "x86_64", source)
-        elif _MAC_ARM.search(text):
-            yield Said("os.machine", "arm64", source)
+        yield from _mac(text, source)
     elif not wsl and not distributions and _WINDOWS.search(text):
         yield Said("os.name", "windows", source)
         if build := re.search(r"\b10\.0\.\d{5}\b", text):
             yield Said("os.version", build[0], source)
     elif not distributions and re.search(r"\bLinux\b", text):
         yield Said("os.name", "linux", source)
+
+
+def _mac(text: str, source: str) -> Iterator[Said]:
+    yield Said("os.name", "macos", source)
+    if version := re.search(r"\bmac(?:OS |os-)(\d{2}(?:\.\d{1,2}){0,2})\b", text):
+        yield Said("os.version", version[1], source)
+    if _MAC_INTEL.search(text):
+        yield Said("os.machine", "x86_64", source)
+    elif _MAC_ARM.search(text):
+        yield Said("os.machine", "arm64", source)
+        if chip := _MAC_CHIP.search(text):
+            yield Said("cpu.model", f"Apple {chip[0]}", source)
 
 
 def _jetson(name: str, source: str) -> Iterator[Said]:
@@ -115,6 +161,11 @@ def _torch(version: str, source: str) -> Iterator[Said]:
         yield from torch_said(version, source)
 
 
+def _driver(version: str, source: str) -> Iterator[Said]:
+    yield Said("driver.version", DriverVersion.parse(version), source)
+    yield Said("driver.source", "pasted", source)
+
+
 _WORDS: tuple[tuple[re.Pattern[str], Callable[[str, str], Iterator[Said]]], ...] = (
     (_MACHINE, lambda text, source: iter([Said("os.machine", canonical_machine(text), source)])),
     (_JETSON, _jetson),
@@ -124,4 +175,5 @@ _WORDS: tuple[tuple[re.Pattern[str], Callable[[str, str], Iterator[Said]]], ...]
     (_GPU, lambda text, source: iter([Said("gpus", (named_gpu(text),), source)])),
     (_PYTHON, python_said),
     (_TORCH, _torch),
+    (_DRIVER, _driver),
 )

@@ -21,6 +21,7 @@ def recognisers() -> list[Recogniser]:
         compile_lines,
         driver_lines,
         free_form,
+        gpu_answers,
         image_lines,
         installer_lines,
         installer_requests,
@@ -38,6 +39,6 @@ def recognisers() -> list[Recogniser]:
 
     machine = (bus_lines, vendor_tools, kernel_log_lines, driver_lines, job_lines, system_lines)
     programs = (tool_lines, installer_lines, installer_requests, image_lines, sessions, compile_lines)
-    words = (program_lines, memory_lines, trace_lines, variables, free_form)
+    words = (program_lines, gpu_answers, memory_lines, trace_lines, variables, free_form)
     items = [item for module in (*machine, *programs, *words) for item in module.RECOGNISERS]
     return [*items, *system_lines.LAST]

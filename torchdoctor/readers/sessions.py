@@ -20,6 +20,7 @@ _NAMES = rf"__version__|__file__|version\.(?:cuda|hip)|{_CALLS}"
 _EXPRESSION = lazily(rf"torch\.({_NAMES})(?:\s*\(\s*(?:\d|[\"']?cuda(?::\d)?[\"']?)?\s*\))?")
 _BESIDE = lazily(r"\s*(?:[:=]|->|#)?\s*(\S.{0,2000})$")
 _OUT = lazily(r"Out\s?\[\d+\]:\s*")
+_NAME = "cuda.get_device_name"
 _WORD = lazily(r"\[[^\]]{0,2000}\]|\([^)]{0,40}\)|\S+")
 _ARCHES = lazily(r"\[((?:'(?:(?:sm|compute)_\d{2,3}[af]?|gfx\w{3,12})'(?:, )?){1,40})\]")
 _PAIR = lazily(r"\((\d{1,2}), (\d)\)")
@@ -49,6 +50,8 @@ def _answers(spot: Spot, rest: str) -> Iterator[str]:
 
 def _pair_up(names: list[str], answer: str, source: str) -> Iterator[Said]:
     words = [answer] if len(names) == 1 else _WORD.findall(answer)
+    if names[-1] == _NAME and len(words) > len(names):  # a name of several words, printed last
+        words[len(names) - 1 :] = [" ".join(words[len(names) - 1 :])]
     if len(words) == len(names):
         for name, word in zip(names, words, strict=True):
             yield from _READERS[name](word.strip().strip("'\"`"), source)

@@ -45,6 +45,30 @@ def _uname(spot: Spot) -> Iterator[Said]:
     elif match := _DARWIN.match(spot.text):
         yield Said("os.name", "macos", spot.source)
         yield Said("os.machine", canonical_machine(match[2], "macos"), spot.source)
+        if "RELEASE_ARM64" in spot.text:  # the kernel is Apple's own, whatever a translated program is told
+            yield Said("place.rosetta", canonical_machine(match[2], "macos") == "x86_64", spot.source)
+
+
+def _translated(spot: Spot) -> Iterator[Said]:
+    """``sysctl sysctl.proc_translated``: 1 under Rosetta."""
+    answer = spot.text.partition("proc_translated:")[2].strip() or spot.next_line()
+    if answer in {"0", "1"}:
+        yield Said("os.name", "macos", spot.source)
+        yield Said("place.rosetta", answer == "1", spot.source)
+
+
+def _apple_chip(spot: Spot) -> Iterator[Said]:
+    """``sysctl machdep.cpu.brand_string`` and its answer, beside it or below."""
+    answer = spot.text.partition("brand_string:")[2].strip() or spot.next_line()
+    if re.match(r"(?:Apple M\d|Intel\(R\) )", answer):
+        yield Said("os.name", "macos", spot.source)
+        yield Said("cpu.model", answer[:80], spot.source)
+
+
+def _uname_machine(spot: Spot) -> Iterator[Said]:
+    """``uname -m`` and its answer on the next line."""
+    if re.fullmatch(MACHINES, spot.next_line()):
+        yield Said("os.machine", canonical_machine(spot.next_line(), None), spot.source)
 
 
 def _uname_release(spot: Spot) -> Iterator[Said]:
@@ -205,6 +229,9 @@ _NO_NVCC = r"(?i:.{0,60}\bnvcc['\"]?: (?:command )?not found|command 'nvcc' not 
 RECOGNISERS = (
     Recogniser(r"\s*(?:Linux|Darwin)\s+\S+\s+\d+\.\d+\S*\s", _uname, "linux darwin"),
     Recogniser(rf"\s*{_PROMPT}uname -r\s*$", _uname_release, words=("uname -r",)),
+    Recogniser(rf"\s*{_PROMPT}uname -m\s*$", _uname_machine, words=("uname -m",)),
+    Recogniser(r".{0,160}?sysctl\.proc_translated", _translated, words=("sysctl.proc_translated",)),
+    Recogniser(r".{0,160}?machdep\.cpu\.brand_string", _apple_chip, words=("machdep.cpu.brand_string",)),
     Recogniser(_KERNEL, _kernel, "kernel proc"),
     Recogniser(
         r"\s*(?:PRETTY_NAME=|Operating System:\s|Description:\s+\w+ )", _pretty_name, "pretty operating description"

@@ -104,8 +104,9 @@ def _encoding(head: bytes, name: str) -> str:
     sample = head[:_SAMPLE]
     if wide := _wide_encoding(sample):
         return wide
-    strange = sum(sample.count(bytes([code])) for code in range(32) if chr(code) not in "\t\n\r\f\b\x1b")
-    if strange > len(sample) * 0.05:
+    written = sample.replace(b"\0", b"")  # a log is often filled up with them after a crash
+    strange = sum(written.count(bytes([code])) for code in range(32) if chr(code) not in "\t\n\r\f\b\x1b")
+    if not written or strange > len(written) * 0.05:
         raise BadInputError(f"{name} is binary data, not text: paste the text itself")
     return _narrow_encoding(head)
 

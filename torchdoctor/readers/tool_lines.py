@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchdoctor.facts import Package, Packages
-from torchdoctor.readers.gpu_words import MEBIBYTE, named_gpu
+from torchdoctor.readers.gpu_words import MEBIBYTE, is_cut, named_gpu
 from torchdoctor.readers.lazy import lazily
 from torchdoctor.readers.nvidia_smi_values import driver_said
 from torchdoctor.readers.package_rows import normalised
@@ -14,7 +14,7 @@ from torchdoctor.readers.recogniser import Recogniser, Spot
 from torchdoctor.readers.statement import Said
 from torchdoctor.readers.torch_words import torch_said
 from torchdoctor.records import replace
-from torchdoctor.values import CudaVersion, GpuArch, Libc, Version
+from torchdoctor.values import CudaVersion, DriverVersion, GpuArch, Libc, Version
 
 _NAME = lazily(r"Name: ([A-Za-z0-9][\w.-]{0,80})$")
 _FIELD = lazily(r"(Version|Location|Requires): (.*)$")
@@ -23,6 +23,8 @@ _INXI = lazily(r"Device-\d+: NVIDIA .{0,60}?\[([^\]]{3,60})\].{0,60}?driver: (\S
 _PROPERTIES = lazily(
     r"_CudaDeviceProperties\(name='([^']{3,80})', major=(\d{1,2}), minor=(\d), total_memory=(\d{1,7})MB"
 )
+# Windows numbers its drivers: 26.21.14.4166 is NVIDIA's 441.66.
+_CONTROLLER = lazily(r"(NVIDIA .{2,80}?)\s+\d{8,12}\s+\d{14}\S{0,16}\s+\d{2}\.\d{1,2}\.1(\d)\.(\d{2})(\d{2})$")
 _SHOWN = 12  # lines of one package in pip show
 
 
@@ -70,6 +72,17 @@ def _inxi(spot: Spot) -> Iterator[Said]:
             yield from driver_said(match[3], spot.source)
 
 
+def _controller(spot: Spot) -> Iterator[Said]:
+    """A row of ``Get-CimInstance Win32_VideoController``: the name, perhaps cut, and the driver."""
+    if match := _CONTROLLER.match(spot.text):
+        model = spot.tables.gpu_models.by_name(match[1]) if is_cut(match[1]) else None
+        arch = model and model.compute_capability
+        gpu = named_gpu(match[1], vendor="nvidia")
+        yield Said("gpus", (replace(gpu, compute_capability=arch) if arch else gpu,), spot.source)
+        yield Said("os.name", "windows", spot.source)
+        yield Said("driver.version", DriverVersion.parse(f"{match[2]}{match[3]}.{match[4]}"), spot.source)
+
+
 def _properties(spot: Spot) -> Iterator[Said]:
     if match := _PROPERTIES.search(spot.text):
         gpu = replace(
@@ -85,5 +98,6 @@ RECOGNISERS = (
     Recogniser(r"\s*platform : \w+-\w+\s*$", _conda_platform, "platform"),
     Recogniser(r".{0,80}?__(?:cuda|glibc)==?\d", _virtual_packages, words=("__cuda=", "__glibc=")),
     Recogniser(r"\s*Device-\d+: NVIDIA", _inxi, "device"),
+    Recogniser(r"\s*NVIDIA .{2,80}?\s\d{8,12}\s+\d{14}", _controller, "nvidia"),
     Recogniser(r".{0,200}?_CudaDeviceProperties\(", _properties, words=("_CudaDeviceProperties",), keeps=True),
 )

@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 from torchdoctor.readers.document import plain
 
 STRIDE = 3000  # characters from the start of one window to the next
 OVERLAP = 3000  # by which a window reaches into the following ones
+_NARROWEST, _WIDEST, _ENOUGH_CUTS = 60, 250, 3  # columns of a console; lines that it broke
+_LONGEST_WRAPPED = 200_000  # characters: nobody copies more from a console
 _FRAME = re.compile(r"^[\s\u2500-\u257f|]+|[\s\u2500-\u257f|]+$")  # boxes that rich and pip draw around messages
 
 
@@ -40,11 +43,28 @@ class Window(NamedTuple):
         return self.starts[index], end
 
 
+def console_width(text: str) -> int:
+    """The width at which a console broke lines inside words, or 0: no line is longer, and several are full."""
+    if len(text) > _LONGEST_WRAPPED:
+        return 0
+    lines = [line.rstrip("\r") for line in text.split("\n")]
+    width = max(map(len, lines))
+    cuts = sum(is_cut(line, after, width) for line, after in pairwise(lines))
+    return width if _NARROWEST <= width <= _WIDEST and cuts >= _ENOUGH_CUTS else 0
+
+
+def is_cut(line: str, after: str, width: int) -> bool:
+    """Whether a line is as long as the console is wide, and its last word may go on in the line after it."""
+    line = line.rstrip("\r")
+    return bool(width) and len(line) == width and not line[-1].isspace() and bool(after[:1].strip())
+
+
 class Windows:
     """The windows of one text, made when they are asked for; a place is in the middle of its window."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, width: int = 0) -> None:
         self._text = text
+        self._width = width  # of a console that broke its lines anywhere; what it cut is joined again
         self._made: dict[int, Window] = {}
         self._places: dict[str, list[int]] = {}
         self._lines: tuple[int, int] = (0, 0)  # a place and the number of its line: counting goes on from there
@@ -73,15 +93,20 @@ class Windows:
 
     def _make(self, number: int) -> Window:
         start, end = self._snapped(number * STRIDE), number * STRIDE + STRIDE + OVERLAP
-        pieces, starts, numbers, length = [], [], [], 0
+        pieces: list[str] = []
+        starts: list[int] = []
+        numbers: list[int] = []
+        length, before = 0, ""
         for index, line in enumerate(self._text[start:end].split("\n"), self._line_at(start)):
             piece = " ".join(_FRAME.sub("", plain(line)).split())
             if piece:
-                pieces.append(piece)
-                starts.append(length)
+                blank = "" if not pieces or is_cut(before, line, self._width) else " "
+                pieces.append(blank + piece)
+                starts.append(length + len(blank))
                 numbers.append(index)
-                length += len(piece) + 1
-        return Window(" ".join(pieces), tuple(starts) or (0,), tuple(numbers) or (self._line_at(start),))
+                length += len(pieces[-1])
+            before = line
+        return Window("".join(pieces), tuple(starts) or (0,), tuple(numbers) or (self._line_at(start),))
 
     def _snapped(self, start: int) -> int:
         """The beginning of the line in which a window begins, unless that line is a very long one."""

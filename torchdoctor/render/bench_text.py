@@ -16,7 +16,7 @@ def bench_lines(events: tuple[object, ...], baseline: object) -> Iterator[Line]:
     lines = [*map(_loss, result.losses), *map(_figure, result.figures), *map(_waiting, result.waits)]
     recommended = result.sweep.recommended if result.sweep else None
     if recommended:
-        lines.append(f"DataLoader with {recommended.workers} workers, pin_memory={recommended.pin}")
+        lines.append(f"DataLoader with {_workers(recommended.workers)}, pin_memory={recommended.pin}")
     lines += map(_missing, result.missing)
     if isinstance(baseline, BenchResult):
         lines += _since(result, baseline)
@@ -55,7 +55,11 @@ def _unit(figure: Figure) -> str:
 
 def _waiting(wait: Waiting) -> str:
     pinned = ", pinned" if wait.pin else ""
-    return f"{wait.device} waits {wait.waiting_share:.0%} of the time for data ({wait.workers} workers{pinned})"
+    return f"{wait.device} waits {wait.waiting_share:.0%} of the time for data ({_workers(wait.workers)}{pinned})"
+
+
+def _workers(count: int) -> str:
+    return "1 worker" if count == 1 else f"{count} workers"
 
 
 def _missing(item: Missing) -> str:

@@ -103,7 +103,8 @@ def _not_known(report: Report) -> Iterator[Line]:
     facts = report.facts
     telling = (facts.os.name, facts.python.tag, facts.torch.full, facts.gpus, facts.driver.version)
     missing = [fact.what for fact in telling if isinstance(fact, Unknown)]
-    if missing and not report.live and report.findings:
+    in_question = any(remedy.installs for finding in report.findings for remedy in finding.remedies)
+    if missing and not report.live and in_question:
         yield Line("")
         yield Line(f"not told here, and an answer may turn on it: {', '.join(missing)}", "dim")
 

@@ -15,6 +15,8 @@ _NOISE = re.compile(
     r"\((?:tm|r)\)|[™®]|\(.*?\)|\[.*?\]|\b(?:amd|ati|radeon|instinct|graphics|series|gpu|advanced micro devices)\b"
 )
 
+_STEMS = re.compile(r"(?i)(?:RX|R[579X]|MI|Vega|Navi|W[5-7])[ -]?\d")  # RX 7900, MI300X, W7900
+
 
 @record(frozen=True, slots=True, eq=False, repr=False)
 class AmdGpu(TableRow):
@@ -52,8 +54,25 @@ class AmdGpus:
         """Return the gfx id that a PCI id decides, else the name; None where several chips have it, or none."""
         wanted = pci_id.strip().lower().removeprefix("0x").upper()
         by_id = {row.gfx for row in self.rows if wanted and wanted in row.pci_ids}
-        found = by_id or self._by_name.get(_plain(name), set())
+        found = by_id or self.named(name)
         return next(iter(found)) if len(found) == 1 else None
+
+    def named(self, name: str) -> set[GfxId]:
+        """Return the gfx ids of the chips that bear this name; none when it is not known."""
+        return self._by_name.get(_plain(name), set())
+
+    def is_named_like(self, name: str) -> bool:
+        """Whether it begins as AMD's names do, so that no GPU of another vendor can be meant."""
+        return bool(_STEMS.match(name.strip()))
+
+    def suggest(self, name: str) -> list[str]:
+        """Return known names near an unknown one, best first."""
+        from difflib import get_close_matches
+
+        if not _plain(name):  # "AMD Radeon Graphics": the name of many chips, near to none
+            return []
+        names = {_plain(row.name): row.name for row in reversed(self.rows)}
+        return [names[near] for near in get_close_matches(_plain(name), list(names), n=3, cutoff=0.6)]
 
     def has_windows_wheels(self, gfx: object) -> bool:
         """Whether AMD itself publishes torch wheels for this gfx id on Windows, where no official ROCm build is."""

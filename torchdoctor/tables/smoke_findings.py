@@ -50,6 +50,8 @@ class SmokeFindings:
     def of(self, probe: str, library: str, error: str) -> str:
         """The finding of a failed probe: by words before names, by its own name before its library's; or empty.
 
+        Of several words the longest count: a cause behind a text that many causes share.
+
         The words of a row of the kind ``error`` mean the same wherever they are said.
         """
         said = error.lower()
@@ -57,5 +59,5 @@ class SmokeFindings:
         fitting = [
             row for row in self.rows if (row.kind == "error" or (row.kind, row.name) in names) and row.text in said
         ]
-        best = max(fitting, key=lambda row: (bool(row.text), row.kind == "probe"), default=None)
+        best = max(fitting, key=lambda row: (bool(row.text), row.kind == "probe", len(row.text)), default=None)
         return best.finding if best else ""

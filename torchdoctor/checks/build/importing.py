@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from torchdoctor.checks.answers import ELSEWHERE, NOT_EXECUTABLE, is_forbidden, shortened
+from torchdoctor.checks.ours import again
 from torchdoctor.checks.registry import check, seen
-from torchdoctor.facts import Facts, is_known, known, need, value_or
+from torchdoctor.facts import FROM_OUTSIDE, Facts, is_known, known, need, value_or
 from torchdoctor.findings import Evidence, Finding, Remedy, Text
 from torchdoctor.tables import Tables
 
@@ -21,23 +23,27 @@ _EARLIER = (
     "mixed-package-sources",
     "torch-missing",
     "host-memory-exhausted",
+    "disk-full",
 )
 
 
 @check("torch-import-fails", severity="error", after=_EARLIER)
-def torch_import_fails(facts: Facts, _tables: Tables) -> Iterator[Finding]:
+def torch_import_fails(facts: Facts, tables: Tables) -> Iterator[Finding]:
     """The import of torch fails: an error, a signal, or no end."""
     if need(facts.trial.imported) or known(facts.torch.installed) is False:
         return
     if value_or(facts.trial.hidden_by, ""):
         yield _hidden(facts, value_or(facts.trial.hidden_by, ""))
         return
+    if is_forbidden(value_or(facts.trial.error, "")):
+        yield _forbidden(facts)
+        return
     signal, timed_out = value_or(facts.trial.signal, ""), value_or(facts.trial.timed_out, False)
     yield Finding(
         summary=_summary(facts, signal, timed_out=timed_out),
         why=_why(facts, signal, timed_out=timed_out),
         evidence=tuple(_evidence(facts)),
-        remedies=tuple(_remedies(signal, timed_out=timed_out)),
+        remedies=tuple(_remedies(facts, signal, timed_out=timed_out, installs=not _is_full(facts, tables))),
         confidence="certain",
     )
 
@@ -60,12 +66,25 @@ def _hidden(facts: Facts, path: str) -> Finding:
     )
 
 
+def _forbidden(facts: Facts) -> Finding:
+    """A library that may not be executed where it lies; the same files anew change nothing."""
+    library = value_or(facts.trial.library, "") or "a library of torch"
+    return Finding(
+        summary=Text("{library} may not be executed where it lies", library=library),
+        why=NOT_EXECUTABLE,
+        evidence=tuple(_evidence(facts)),
+        remedies=(ELSEWHERE,),
+        confidence="certain",
+    )
+
+
 def _summary(facts: Facts, signal: str, *, timed_out: bool) -> Text:
     library = value_or(facts.trial.library, "")
     if timed_out:
-        return Text("the import of torch does not end")
+        return _hangs(value_or(facts.trial.waited, 0.0))
     if signal:
-        return Text("the import of torch is ended by {signal}", signal=signal)
+        who = ": somebody or a limit ended it" if signal in FROM_OUTSIDE else ""
+        return Text("the import of torch is ended by {signal}{who}", signal=signal, who=who)
     if library:
         return Text("the import of torch fails at {library}", library=library)
     if value_or(facts.trial.stage, ""):
@@ -74,18 +93,25 @@ def _summary(facts: Facts, signal: str, *, timed_out: bool) -> Text:
     return Text("the import of torch fails")
 
 
+def _is_full(facts: Facts, tables: Tables) -> bool:
+    """Whether the error is about memory or a disk, which no installation changes."""
+    return bool(tables.smoke_findings.of("import", "", value_or(facts.trial.error, "")))
+
+
+def _hangs(waited: float) -> Text:
+    if not waited:
+        return Text("the import of torch does not end")
+    return Text("the import of torch does not end in {seconds} s", seconds=f"{waited:.3g}")
+
+
 def _why(facts: Facts, signal: str, *, timed_out: bool) -> Text:
     if timed_out:
         return Text(
             "The import was given its deadline and ended by us; the stack it printed names the place, "
             "and the library is the last one that was loaded before it."
         )
-    if signal == "SIGKILL":
-        return Text("The system killed the process, usually because its memory (or that of its cgroup) ran out.")
     if signal:
-        return Text(
-            "A library crashed while it was loaded: files of two versions lie together, or the CPU lacks a set."
-        )
+        return _why_ended(signal)
     if value_or(facts.trial.library, ""):
         return Text(
             "The library is missing, of another version, or needs one that is; torch's other files are in order."
@@ -98,18 +124,44 @@ def _why(facts: Facts, signal: str, *, timed_out: bool) -> Text:
     return Text("The exception is raised by torch's own files or by a package that they import.")
 
 
+def _why_ended(signal: str) -> Text:
+    if signal == "SIGKILL":
+        return Text(
+            "The process was killed from outside, usually because its memory (or that of its cgroup) ran out, "
+            "else by a scheduler or a user. That is no crash of a library."
+        )
+    if signal in FROM_OUTSIDE:
+        return Text(
+            "This signal comes from outside: a user, a scheduler or a container that stops, or a limit of time or of "
+            "file size. That is no crash of a library, and torch is not shown to be at fault."
+        )
+    return Text("A library crashed while it was loaded: files of two versions lie together, or the CPU lacks a set.")
+
+
 def _evidence(facts: Facts) -> Iterator[Evidence]:
     trial = facts.trial
     yield seen(facts, "trial.stage", value_or(trial.stage, None) or "import")
-    for path, fact in (("signal", trial.signal), ("error", trial.error), ("library", trial.library)):
+    from_outside = value_or(trial.signal, "") in FROM_OUTSIDE  # of no library
+    facts_told = (
+        ("signal", trial.signal),
+        ("error", trial.error),
+        ("library", None if from_outside else trial.library),
+    )
+    for path, fact in facts_told:
         if is_known(fact) and fact:
-            yield seen(facts, f"trial.{path}", str(fact)[-300:])
-    if not is_known(trial.library):
+            yield seen(facts, f"trial.{path}", shortened(str(fact)))
+    if not is_known(trial.library) and not from_outside:
         yield seen(facts, "trial.library", "unknown")
 
 
-def _remedies(signal: str, *, timed_out: bool) -> Iterator[Remedy]:
+def _remedies(facts: Facts, signal: str, *, timed_out: bool, installs: bool) -> Iterator[Remedy]:
     if timed_out:
-        yield Remedy(Text("Give it longer where the disk is slow"), commands=("torchdoctor check --timeout 600",))
-    if signal != "SIGKILL":
+        longer = again(facts, "check --timeout 600")
+        yield Remedy(Text("Give it longer where the disk is slow"), commands=(longer,))
+    if signal in FROM_OUTSIDE:
+        yield Remedy(
+            Text("Look for who ended it: limits of this shell or job, the scheduler's log, the kernel's log"),
+            commands=("ulimit -a",),
+        )
+    elif installs:
         yield Remedy(Text("Install torch anew, with what it needs, in one command"), installs=True)

@@ -311,7 +311,7 @@ def extension_wrong_vendor(facts: Facts, tables: Tables) -> Iterator[Finding]:
             evidence=(package_evidence(facts, package), seen(facts, "torch.build", need(facts.torch.build))),
             remedies=(
                 Remedy(Text("Remove it, or use the vendor's own port or torch's scaled_dot_product_attention")),
-                Remedy(Text("Uninstall it"), commands=(f"python -m pip uninstall {package.name}",)),
+                Remedy(Text("Uninstall it"), commands=(f"python -m pip uninstall -y {package.name}",)),
             ),
             row=Row("torch_neighbours", row.key, row.source),
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchdoctor.checks.answers import MORE_MEMORY, OUT_OF_MEMORY
+from torchdoctor.checks.answers import MORE_MEMORY, OUT_OF_MEMORY, shortened
 from torchdoctor.checks.registry import check, seen
 from torchdoctor.facts import Facts, need, value_or
 from torchdoctor.findings import Confidence, Evidence, Finding, Remedy, Text
@@ -12,6 +12,11 @@ from torchdoctor.tables import Tables
 
 _PAGING_FILE = "WinError 1455"
 _ID = "host-memory-exhausted"
+_NOT_MAPPED = "failed to map segment from shared object"  # new loaders of glibc give no reason
+_NOEXEC = Remedy(
+    Text("Where memory is free, see whether the library lies on a file system that is mounted with noexec"),
+    commands=("mount | grep noexec",),
+)
 
 
 @check(_ID, severity="error")
@@ -20,17 +25,18 @@ def host_memory_exhausted(facts: Facts, tables: Tables) -> Iterator[Finding]:
     if _PAGING_FILE in value_or(facts.trial.error, ""):
         yield _finding(
             Text("the paging file is too small to import torch"),
-            (seen(facts, "trial.error", value_or(facts.trial.error, "")[-300:]),),
+            (seen(facts, "trial.error", shortened(value_or(facts.trial.error, ""))),),
             Remedy(Text("Let Windows manage the size of the paging file, or enlarge it")),
         )
     elif tables.smoke_findings.of("import", "", value_or(facts.trial.error, "")) == _ID:
         yield _finding(
             Text("the memory of this host was refused while torch was imported"),
             (
-                seen(facts, "trial.error", value_or(facts.trial.error, "")[-300:]),
+                seen(facts, "trial.error", shortened(value_or(facts.trial.error, ""))),
                 seen(facts, "memory.available", value_or(facts.memory.available, "unknown")),
             ),
             MORE_MEMORY,
+            *((_NOEXEC,) if _NOT_MAPPED in value_or(facts.trial.error, "") else ()),
             confidence="likely",
         )
     elif need(facts.trial.oom_killed):
@@ -46,13 +52,13 @@ def host_memory_exhausted(facts: Facts, tables: Tables) -> Iterator[Finding]:
 
 
 def _finding(
-    summary: Text, evidence: tuple[Evidence, ...], more: Remedy, *, confidence: Confidence = "certain"
+    summary: Text, evidence: tuple[Evidence, ...], *remedies: Remedy, confidence: Confidence = "certain"
 ) -> Finding:
     return Finding(
         summary=summary,
         why=OUT_OF_MEMORY,
         evidence=evidence,
-        remedies=(more,),
+        remedies=remedies,
         confidence=confidence,
     )
 

@@ -44,7 +44,7 @@ def mixed_package_sources(facts: Facts, _tables: Tables) -> Iterator[Finding]:
             Remedy(Text("Make a new environment and install torch there from one source"), installs=True),
             Remedy(
                 Text("Or remove both copies and install one again"),
-                commands=("python -m pip uninstall torch", "conda remove pytorch"),
+                commands=("python -m pip uninstall -y torch", "conda remove pytorch"),
             ),
         ),
         confidence="likely",

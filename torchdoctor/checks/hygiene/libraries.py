@@ -127,7 +127,7 @@ def _stray_finding(facts: Facts, stray: Package, right: Package) -> Finding:
             Remedy(
                 Text("Remove the older one, then write the right one again"),
                 commands=(
-                    f"python -m pip uninstall {stray.name}",
+                    f"python -m pip uninstall -y {stray.name}",
                     f"python -m pip install --force-reinstall --no-deps {right.name}=={right.version}",
                 ),
             ),

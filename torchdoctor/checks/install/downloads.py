@@ -5,7 +5,12 @@ from __future__ import annotations
 from torchdoctor.checks.registry import told
 
 told(__name__, "download-problem", "The download failed: network, proxy, certificate or hash.", severity="error")
-told(__name__, "disk-full", "No space is left where the wheel is unpacked or cached.", severity="error")
+told(
+    __name__,
+    "disk-full",
+    "No space is left where the wheel is unpacked or cached, or where torch writes.",
+    severity="error",
+)
 told(__name__, "file-in-use", "A file is locked by a running process.", severity="error")
 told(__name__, "windows-long-path", "A path is longer than this Windows allows.", severity="error")
 told(

@@ -6,21 +6,28 @@ from collections.abc import Iterator
 
 from torchdoctor.benchmark import summarise
 from torchdoctor.benchmark_figures import Loss
+from torchdoctor.checks.answers import UNEXPLAINED, failed_probes, finding_of
+from torchdoctor.checks.ours import again
 from torchdoctor.checks.registry import check, seen
 from torchdoctor.facts import Facts, need
 from torchdoctor.findings import Finding, Remedy, Text
 from torchdoctor.tables import Tables
 
-_CAUSES = ("gpu-lost", "kernel-fault", "torch-arch-missing", "cublas-failure", "cudnn-failure", "smoke-test-failed")
+_CAUSES = ("gpu-lost", "kernel-fault", "torch-arch-missing", "cublas-failure", "cudnn-failure")
+# Tests that prove no computation: their failure explains no loss.
+_NOT_NUMERIC = frozenset({
+    "allocate", "checkpoint", "compile", "copy", "dataloader", "describe", "export", "memory", "onnx", "pinned",
+    "repro", "runtime-compile", "triton",
+})  # fmt: skip
 
 
 @check("training-loss-wrong", severity="error", after=_CAUSES)
-def training_loss_wrong(facts: Facts, _tables: Tables) -> Iterator[Finding]:
+def training_loss_wrong(facts: Facts, tables: Tables) -> Iterator[Finding]:
     """A short training does not learn: its loss is no number, does not fall, or is not the CPU's."""
     for loss in summarise(need(facts.trial.bench)).losses:
         fault = _fault(loss)
         if fault:
-            yield _finding(facts, loss, fault)
+            yield _finding(facts, loss, fault, _explained_by(facts, tables, loss))
 
 
 def _fault(loss: Loss) -> str:
@@ -32,7 +39,22 @@ def _fault(loss: Loss) -> str:
     return "does not fall" if loss.fell is False else ""
 
 
-def _finding(facts: Facts, loss: Loss, fault: str) -> Finding:
+def _explained_by(facts: Facts, tables: Tables, loss: Loss) -> str | None:
+    """A failed computation on that device, or on the CPU that it is compared with, where no cause has a finding."""
+    failed = {(probe.id, probe.device): finding_of(probe, tables) for probe in failed_probes(facts)}
+    if not set(_CAUSES).isdisjoint(failed.values()):
+        return None
+    numeric = any(
+        finding == UNEXPLAINED
+        and device in {loss.device, "cpu"}
+        and id not in _NOT_NUMERIC
+        and not id.startswith("bench")
+        for (id, device), finding in failed.items()  # noqa: A001 - an id is an id
+    )
+    return UNEXPLAINED if numeric else None
+
+
+def _finding(facts: Facts, loss: Loss, fault: str, explained_by: str | None) -> Finding:
     return Finding(
         summary=Text("the loss of a short training on {device} {fault}", device=loss.device, fault=fault),
         why=Text(
@@ -46,10 +68,11 @@ def _finding(facts: Facts, loss: Loss, fault: str) -> Finding:
         remedies=(
             Remedy(
                 Text("See which computation is wrong, and whether it is so every time"),
-                commands=(f"torchdoctor smoke --level long --device {loss.device} -v",),
+                commands=(again(facts, f"smoke --level long --device {loss.device} -v"),),
             ),
         ),
         confidence="likely",
+        explained_by=explained_by,
     )
 
 
