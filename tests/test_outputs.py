@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import venv
 from pathlib import Path
 
 import fake_torch
@@ -24,13 +25,15 @@ class Place:
         self.folder = folder
         (folder / "full").mkdir()
         self.imported = folder / "imported"
+        venv.EnvBuilder(symlinks=True).create(folder / "venv")  # the tests' own may hold a real torch
+        self.python = str(folder / "venv" / "bin" / "python")
 
     def torch(self, then: str = "") -> None:
         fake_torch.install(self.folder / "site", at_import=f"open({str(self.imported)!r}, 'w').close()\n{then}")
 
     def run(self, *arguments: str) -> Done:
         env = {**os.environ, "PYTHONPATH": f"{ROOT}:{self.folder / 'site'}"}
-        command = [sys.executable, "-m", "torchdoctor", *arguments, "--python", sys.executable, "--timeout", "30"]
+        command = [sys.executable, "-m", "torchdoctor", *arguments, "--python", self.python, "--timeout", "30"]
         return subprocess.run(
             command, capture_output=True, text=True, encoding="utf-8", check=False, timeout=120, cwd=self.folder,
             env=env,

@@ -70,6 +70,7 @@ _DRIVER = lazily(
 )
 _PART = lazily(r"[,;]\s+|(?<=[.!?])\s+|\s+and\s+")
 _BY_PIP = lazily(r"\b(?:installed|install) (?:it )?(?:by|with|via|using|from|through) .*$")
+_TRIED = lazily(r"\b(?:tried|tested|compared|both)\b")  # of several hosts
 _FEW_LINES = 3
 _RELEASED = lazily(r"\d\.\d{1,2}\.\d(?:\+\w[\w.]*)?")
 
@@ -90,7 +91,7 @@ def read_prose(document: Document) -> Iterator[Said]:
 def _parted(lines: list[tuple[int, str]]) -> Iterator[tuple[int, str]]:
     """A question of a line or two, in the parts that each speak of one thing."""
     for index, text in lines:
-        if len(text) <= _LONG_LINE:
+        if len(text) <= _LONG_LINE and not _TRIED.search(text):
             yield from ((index, _BY_PIP.sub("", part).strip()) for part in _PART.split(text))
         else:
             yield index, text
