@@ -9,7 +9,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from conftest import Run
+from conftest import DATA, Run
 from fuzzing import failures_of, mutated, seeds
 
 from torchdoctor.facts import Request
@@ -165,3 +165,10 @@ def _readable(data: bytes) -> str:
         return load_text(io.BytesIO(data), "input").text
     except BadInputError:
         return ""
+
+
+@pytest.mark.parametrize("path", sorted((DATA / "mangled").iterdir()), ids=lambda path: path.stem)
+def test_what_once_crashed_a_check_does_so_no_more(path: Path) -> None:
+    """Inputs that tests/fuzzing.py found."""
+    report = examine(Recording(texts=(load_text(path),)), Tables(), Request(), Writing())
+    assert [item for item in report.outcomes if item.outcome == "crashed"] == []

@@ -6,11 +6,14 @@ Nothing here knows a particular version; knowledge lives in compat_tables.
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from torchdoctor.records import record
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from typing_extensions import Self
 
 
@@ -137,6 +140,13 @@ class GpuArch(Ordered):
 
     major: int
     minor: int
+
+    @classmethod
+    def parse_each(cls, names: Iterable[str]) -> Iterator[GpuArch]:
+        """Those of the names that can be read: a pasted list may be mangled."""
+        for name in names:
+            with suppress(ValueError):
+                yield cls.parse(name)
 
     @classmethod
     def parse(cls, text: str) -> GpuArch:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
 
 from torchdoctor.checks.arch_remedies import arch_remedies
 from torchdoctor.checks.installed import (
@@ -132,16 +131,10 @@ def _codes(facts: Facts, tables: Tables) -> list[_Code]:
 
 
 def _code_of_list(facts: Facts, own: Sequence[str], source: str) -> _Code:
-    native = tuple(_parsed(arch for arch in own if arch.startswith("sm_")))
-    ptx = tuple(_parsed(arch for arch in own if arch.startswith("compute_")))
+    native = tuple(GpuArch.parse_each(arch for arch in own if arch.startswith("sm_")))
+    ptx = tuple(GpuArch.parse_each(arch for arch in own if arch.startswith("compute_")))
     words = " ".join(own)
     return _Code(native, ptx, torch_cuda(facts), words, seen(facts, "torch.arch_list", words, source), sure=True)
-
-
-def _parsed(names: Iterable[str]) -> Iterator[GpuArch]:
-    for name in names:
-        with suppress(ValueError):  # a mangled paste; the others still count
-            yield GpuArch.parse(name)
 
 
 def _code_of_row(facts: Facts, row: TorchBuild) -> _Code:

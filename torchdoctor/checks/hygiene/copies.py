@@ -208,7 +208,7 @@ def interpreter_mismatch(facts: Facts, tables: Tables) -> Iterator[Finding]:
 def _build_of_another_torch(facts: Facts, tables: Tables, quoted: Sequence[str]) -> TorchBuild | None:
     """The row of the build that was asked, where it has code for a GPU of which the failing one lists none."""
     rows = official_rows(facts, tables) if is_known(facts.torch.build) and is_known(facts.torch.version) else ()
-    listed = [GpuArch.parse(name) for name in quoted if name.startswith("sm_")]
+    listed = list(GpuArch.parse_each(name for name in quoted if name.startswith("sm_")))
     devices = [device for gpu in value_or(facts.gpus, ()) if (device := value_or(gpu.compute_capability, None))]
     for device in devices if rows else ():
         of_build = all(_serves(tables, row.code, device, row) for row in rows)
