@@ -93,7 +93,7 @@ def test_logs_are_ranked_as_expected(log: Path) -> None:
     errors = find_errors(Document(PastedText(log.name, log.read_text(encoding="utf-8"))), KNOWN)
     shown = shown_errors(Facts(quoted=Quoted(errors)), Tables(), with_consequences=True)
     assert [one.entry.id for one in shown][: len(wanted)] == wanted
-    assert all(one.tier == NOTICE for one in shown[len(wanted) :])
+    assert all(one.entry.tier == NOTICE for one in shown[len(wanted) :])
 
 
 HOST = Facts(

@@ -42,6 +42,11 @@ class Text:
         return hash((self.template, tuple(sorted(self.values.items()))))
 
 
+def sentence(words: str) -> str:
+    """The words of a table's cell as a sentence."""
+    return f"{words[:1].upper()}{words[1:]}" + ("" if words.endswith(".") else ".")
+
+
 @record(frozen=True, slots=True)
 class Evidence:
     """One fact a finding rests on: its dotted path, the value seen, and where it was read."""

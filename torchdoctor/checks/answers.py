@@ -12,7 +12,7 @@ from torchdoctor.checks.arch_remedies import arch_remedies
 from torchdoctor.checks.ours import again
 from torchdoctor.checks.registry import seen
 from torchdoctor.facts import FROM_OUTSIDE, Facts, Probe, Unknown, need, value_or
-from torchdoctor.findings import Evidence, Finding, Fixer, Remedy, Row, Severity, Text
+from torchdoctor.findings import Evidence, Finding, Fixer, Remedy, Row, Severity, Text, sentence
 from torchdoctor.tables import Tables
 from torchdoctor.tables.cuda_errors import CudaError
 
@@ -215,9 +215,9 @@ def _refused(facts: Facts, row: CudaError) -> Finding:
     severity: Severity | None = "warning" if _has_no_gpu(facts) else None
     return Finding(
         summary=Text("CUDA does not start: error {code}, {text}", code=row.code, text=row.text),
-        why=Text("{cause}", cause=_sentence(row.cause)),
+        why=Text("{cause}", cause=sentence(row.cause)),
         evidence=(seen(facts, "trial.init_code", row.code), *_words(facts)),
-        remedies=(Remedy(Text("{fix}", fix=_sentence(row.fix))),) if row.fix else (),
+        remedies=(Remedy(Text("{fix}", fix=sentence(row.fix))),) if row.fix else (),
         fixable_by=_fixer(facts),
         severity=severity,
         confidence="likely",
@@ -232,10 +232,6 @@ def _words(facts: Facts) -> tuple[Evidence, ...]:
 
 def _fixer(facts: Facts) -> Fixer:
     return "admin" if value_or(facts.place.container, "") else "user"
-
-
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}" + ("" if text.endswith(".") else ".")
 
 
 def _what(probe: Probe) -> Text:

@@ -27,11 +27,10 @@ _IMPORT = "torch-import-fails"
 
 @record(frozen=True, slots=True)
 class Shown:
-    """A known error of this host: its entry as the facts decide it, the quoted line, and its tier."""
+    """A known error of this host: its entry as the facts decide it, and the quoted line."""
 
     entry: KnownError
     error: ErrorText
-    tier: int
 
 
 def shown_errors(facts: Facts, tables: Tables, *, with_consequences: bool = False) -> tuple[Shown, ...]:
@@ -49,11 +48,11 @@ def shown_errors(facts: Facts, tables: Tables, *, with_consequences: bool = Fals
         if entry.id not in consequences
     ]
     if _ends_otherwise(facts):
-        decided = [one for one in decided if one.tier < NOTICE]
-    if not with_consequences and any(one.tier <= AMBIGUOUS for one in decided):
-        decided = [one for one in decided if one.tier <= AMBIGUOUS]
+        decided = [one for one in decided if one.entry.tier < NOTICE]
+    if not with_consequences and any(one.entry.tier <= AMBIGUOUS for one in decided):
+        decided = [one for one in decided if one.entry.tier <= AMBIGUOUS]
     # stable: inside a tier the first in the text wins
-    return tuple(sorted(decided, key=lambda one: (one.error.doubtful, one.tier)))
+    return tuple(sorted(decided, key=lambda one: (one.error.doubtful, one.entry.tier)))
 
 
 def _ends_otherwise(facts: Facts) -> bool:
@@ -77,8 +76,8 @@ def _decided(entry: KnownError, error: ErrorText, facts: Facts) -> Shown:
             if row.get("finding", entry.finding) != entry.finding:  # what makes sure of another case does not fit
                 changes = {"commands": (), "confirm": "", "beware": "", **changes}
             tier = min(entry.tier, AMBIGUOUS) if "finding" in row else entry.tier
-            return Shown(replace(entry, **changes), error, tier)
-    return Shown(entry, error, entry.tier)
+            return Shown(replace(entry, **{**changes, "tier": tier}), error)
+    return Shown(entry, error)
 
 
 def with_quotations(item: Check, found: Sequence[Finding], shown: Sequence[Shown]) -> list[Finding]:
@@ -100,7 +99,7 @@ def with_quotations(item: Check, found: Sequence[Finding], shown: Sequence[Shown
 
 def finding_of(one: Shown) -> str:
     """The id of the finding that an error proves."""
-    return one.entry.finding or (_NOTICE if one.tier == NOTICE else NOT_SHOWN)
+    return one.entry.finding or (_NOTICE if one.entry.tier == NOTICE else NOT_SHOWN)
 
 
 def _worse(one: Severity, other: Severity) -> Severity:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from torchdoctor.facts import ErrorText, Facts, value_or
+from torchdoctor.findings import sentence
 from torchdoctor.records import replace
 from torchdoctor.tables import Tables
 from torchdoctor.tables.known_errors import AMBIGUOUS, WRAPPER, KnownError
@@ -25,8 +26,8 @@ def from_tables(entry: KnownError, error: ErrorText, facts: Facts, tables: Table
                 title=f"{row.name.split(' / ')[0]}: {row.text}" if group == "cuda" else f"Xid {row.code}: {row.text}",
                 finding=row.finding,
                 tier=AMBIGUOUS if row.finding else WRAPPER,
-                cause=_sentence(row.cause),
-                fix=_sentence(row.fix or entry.fix),
+                cause=sentence(row.cause),
+                fix=sentence(row.fix or entry.fix),
             )
     return entry
 
@@ -46,10 +47,6 @@ def _xid(error: ErrorText, facts: Facts, tables: Tables) -> NumberedError | None
 
 def _cuda(error: ErrorText, _facts: Facts, tables: Tables) -> NumberedError | None:
     return tables.cuda_errors.in_text(f"CUDA error: {error.values['cuda']}")
-
-
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}" + ("" if text.endswith(".") else ".")
 
 
 _LOOK_UPS: Mapping[str, Callable[[ErrorText, Facts, Tables], NumberedError | None]] = {"xid": _xid, "cuda": _cuda}
