@@ -205,3 +205,62 @@ ROW = """\
 def test_libraries_that_do_not_start_on_a_full_gpu(used: list[int], cause: str, error: str, otherwise: str) -> None:
     rows = "".join(ROW.format(index=index, used=number) for index, number in enumerate(used))
     assert loud(f"{SMI}{rows}\n{error}")[0][0] == (cause or otherwise)
+
+
+TORCH_LIB = "~\\Anaconda3\\lib\\site-packages\\torch\\__init__.py in <module>\n---> 81         ctypes.CDLL(dll)"
+NO_HEADER = "/usr/include/bits/local_lim.h: fatal error: stddef.h: No such file or directory"
+INDUCTOR = "torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised:"
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        ("Tried to allocate 20.00 MiB (GPU 0; 1.96 GiB total capacity; 1.24 GiB already allocated)", "out-of-memory"),
+        ("misc/socket.cc:49 NCCL WARN socketProgress: Connection closed by remote peer node1<57557>", "nccl-failure"),
+        ("include/socket.h:385 NCCL WARN Net : Connection closed by remote peer", "nccl-failure"),
+        ("failed to get device remapped rows: ERROR_GPU_IS_LOST", "gpu-lost"),
+        ("*** RuntimeError: \"add\" not implemented for 'torch.HalfTensor'", "dtype-unsupported"),
+        ("RuntimeError: Unsupported dtype torch.float16", "dtype-unsupported"),
+        (f"{TORCH_LIB}\nOSError: [WinError 126] Das angegebene Modul wurde nicht gefunden", "torch-import-fails"),
+        (f"{NO_HEADER}\n{INDUCTOR}", "compile-stack-missing"),
+    ],
+)
+def test_further_words_of_common_faults(text: str, cause: str) -> None:
+    assert [one for one, _, by in loud(text) if by is None] == [cause]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "proxy.cc:1519 NCCL INFO Connection closed by remote peer",
+        "OSError: [WinError 126] The specified module could not be found: 'my_plugin.dll'",
+        "main.c:3:10: fatal error: stddef.h: No such file or directory",
+        "The batch tried to allocate too many rows (GPU 0 is fine)",
+    ],
+)
+def test_words_like_those_of_common_faults(text: str) -> None:
+    assert loud(text) == []
+
+
+PINS = "    return tensor.pin_memory()\nRuntimeError: CUDA error: out of memory"
+FLOAT8 = "Trying to convert Float8_e4m3fn to the MPS backend but it does not have support for that dtype."
+SHADOWS = "cannot import name 'App' from partially initialized module 'chain' (most likely due to a circular import)"
+IOMMU = 'NCCL WARN Missing "iommu=pt" from kernel command line which can lead to system instablity or hang!'
+NO_LIBRARY = "load library failed: libnvidia-ml.so.1"
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        f"If you see this error, set `pin_memory=False`:\n\n```\n{PINS}\n```\n\nMake sure that memory is free.",
+        f"If you get this error, use another file:\n\n```\nTypeError: {FLOAT8}\n```\n\nYou should check the file.",
+        f"### {NO_LIBRARY}\n\nIf you encounter\n\n```\n{NO_LIBRARY}: no such file\n```\n\nmake sure to remove it.",
+        "* If torch sees the GPU only with sudo, add the user to the group video.\n* You should check the driver.",
+        f"When training hangs and you see `{IOMMU}`, add iommu=pt. Make sure to restart, which you should do anyway.",
+        "If the build fails with `no space left on device`, make sure that the disk has 20 GB free.",
+        f"If you see `ImportError: {SHADOWS} (/home/me/chain.py)`, rename your file. You should delete the cache.",
+        "If you get `Unable to open /dev/kfd read-write: No such file or directory`, you should pass the device.",
+    ],
+)
+def test_a_page_that_tells_of_these_faults_is_quiet(page: str) -> None:
+    assert loud(f"# Troubleshooting\n\n{page}\n") == []

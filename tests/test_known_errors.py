@@ -12,7 +12,8 @@ from needles import is_needed
 from torchdoctor.checks import all_checks
 from torchdoctor.checks.conditions import ConditionError, clauses, holds
 from torchdoctor.checks.quoted import shown_errors
-from torchdoctor.facts import Driver, ErrorText, Facts, Gpu, Os, Package, Packages, Quoted, Torch, Variables
+from torchdoctor.checks.shown import Shown, filled
+from torchdoctor.facts import Driver, ErrorText, Facts, Gpu, Os, Package, Packages, Quoted, Torch, Unknown, Variables
 from torchdoctor.readers.assemble import PATHS
 from torchdoctor.readers.document import Document
 from torchdoctor.readers.error_texts import find_errors
@@ -35,8 +36,8 @@ def name(entry: KnownError) -> str:
 
 
 def is_for_any(entry: KnownError) -> bool:
-    """An entry for every sentence of CUDA gives way to the one that knows it."""
-    return "(?P<cuda>" in entry.pattern
+    """An entry for every sentence of CUDA, or for every number of a table, gives way to the one that knows it."""
+    return re.search(r"\(\?P<(?:cuda|\w+_errors|exit_statuses)(?:_named)?>", entry.pattern) is not None
 
 
 def found_in(text: str) -> list[str]:
@@ -66,7 +67,19 @@ def test_every_entry_is_whole(entry: KnownError) -> None:
     assert not entry.title.endswith(".")
     assert not entry.finding or entry.finding in IDS
     assert set(entry.suppresses) | set(entry.also) <= set(KNOWN.ids)
-    assert not re.search(r"https?://", " ".join((entry.cause, entry.confirm, entry.fix, entry.beware, *entry.commands)))
+    texts = (entry.cause, entry.confirm, entry.fix, entry.pod, entry.beware, *map(str, entry.commands))
+    assert not re.search(r"https?://", " ".join(texts))
+
+
+@pytest.mark.parametrize("entry", [entry for entry in ENTRIES if "(?P<" in entry.pattern], ids=name)
+def test_no_remedy_of_an_example_has_a_gap(entry: KnownError) -> None:
+    groups = re.findall(r"\(\?P<(\w+)>", entry.pattern)
+    for example in entry.examples:
+        for error in find_errors(Document(PastedText("text", example)), KNOWN):
+            if error.id == entry.id:
+                fix = filled(entry.fix, Shown(entry, error))
+                assert fix
+                assert not any(f"<{group}>" in fix for group in groups)
 
 
 @pytest.mark.parametrize("entry", [entry for entry in ENTRIES if entry.when], ids=name)
@@ -78,7 +91,9 @@ def test_every_condition_speaks_of_facts_that_exist(entry: KnownError) -> None:
         for path, _, _ in clauses(row["if"]):
             head, _, tail = path.replace("[]", "").partition(".")
             known = path in PATHS or head in {"package", "env", "shown"} or path == "gpus"
-            assert known or (head == "gpus" and hasattr(Gpu(), tail)) or (head == "value" and tail in groups), path
+            assert (
+                known or (head == "gpus" and hasattr(Gpu(), tail)) or (head == "value" and tail in {*groups, "loader"})
+            ), path
 
 
 def test_ids_are_unique() -> None:
@@ -149,6 +164,13 @@ ERROR = ErrorText("first", "", "", {"sm": "120", "lib": "libcudnn.so.9"})
 )
 def test_conditions(condition: str, is_true: bool) -> None:
     assert holds(condition, HOST, ERROR) == is_true
+
+
+@pytest.mark.parametrize(("loaded", "is_true"), [(Unknown("driver"), True), (False, True), (True, False)])
+def test_an_empty_list_is_no_gpu_unless_a_driver_is_loaded(loaded: bool | Unknown, is_true: bool) -> None:
+    none = replace(HOST, gpus=(), driver=Driver(module_loaded=loaded))
+    assert holds("gpus = none", none, ERROR) == is_true
+    assert not holds("gpus = none", HOST, ERROR)
 
 
 def test_one_gpu_is_a_number_and_no_yes() -> None:

@@ -118,3 +118,49 @@ def test_a_message_without_numbers_stays_a_known_error(text: str) -> None:
     findings, _ = run_checks(facts_from(text, tables=TABLES), TABLES)
     assert findings[0].id == "out-of-memory"
     assert str(findings[0].row and findings[0].row.table) == "known_errors"
+
+
+def message(gpu: int = 0, **sizes: str) -> str:
+    told = {"tried": "2.00 GiB", "total": "23.65 GiB", "free": "1.20 GiB", "others": "", "allocated": "21.00 GiB"}
+    return NEW.format(**{**told, "loose": "0.50 GiB", **sizes}).replace("GPU 0", f"GPU {gpu}")
+
+
+HELD = message(
+    tried="20.00 MiB",
+    free="12.00 MiB",
+    others="Process 12 has 21.50 GiB memory in use. ",
+    allocated="1.80 GiB",
+    loose="9.00 MiB",
+)
+TOO_LARGE = message(1, tried="64.00 GiB", free="23.00 GiB", allocated="0 bytes", loose="0 bytes")
+IN_PIECES = message(allocated="14.00 GiB", loose="7.90 GiB")
+TOO_MUCH = message()
+
+
+@pytest.mark.parametrize(
+    ("messages", "expected"),
+    [
+        ([HELD], [("gpu-memory-held", None, "would fit", {1}), ("out-of-memory", "gpu-memory-held", "Model", {1})]),
+        ([HELD, TOO_LARGE], [("gpu-memory-held", None, "would fit", {1}), ("out-of-memory", None, "larger", {2})]),
+        ([TOO_LARGE, HELD], [("out-of-memory", None, "larger", {1}), ("gpu-memory-held", None, "would fit", {2})]),
+        ([IN_PIECES, TOO_LARGE], [("out-of-memory", None, "in pieces", {1}), ("out-of-memory", None, "larger", {2})]),
+        ([TOO_MUCH, TOO_MUCH.replace("GPU 0", "GPU 1")], [("out-of-memory", None, "Model", {1, 2})]),
+        ([HELD, HELD.replace("GPU 0", "GPU 1")], [
+            ("gpu-memory-held", None, "would fit", {1, 2}), ("out-of-memory", "gpu-memory-held", "Model", {1, 2})]),
+        ([TOO_MUCH] * 1000, [("out-of-memory", None, "Model", {1})]),
+        ([TOO_MUCH.replace("2.00", f"2.{step:02}") for step in range(90)], [("out-of-memory", None, "Model", {1})]),
+    ],
+)  # fmt: skip
+def test_each_shortage_is_told(messages: list[str], expected: list[tuple[str, str | None, str, set[int]]]) -> None:
+    facts = facts_from("\n".join(messages), tables=TABLES)
+    found, _ = run_checks(facts, TABLES)
+    assert [(one.id, one.explained_by) for one in found] == [(id_, cause) for id_, cause, _, _ in expected]
+    for one, (_, _, why, lines) in zip(found, expected, strict=True):
+        assert why.replace("in pieces", "fragmented") in str(one.why)
+        assert {int(item.source.split()[2].strip(",")) for item in one.evidence} == lines
+
+
+def test_numbers_of_two_messages_are_not_mixed() -> None:
+    exhausted = facts_from(f"{TOO_LARGE}\n{HELD}", tables=TABLES).exhausted
+    assert (exhausted.tried, exhausted.allocated) == (64 * GIB, 0)
+    assert not isinstance(exhausted.others, int)

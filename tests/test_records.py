@@ -20,6 +20,11 @@ class Pair:
     right: int = field(default=2, metadata={"unit": "mm"})
 
 
+@record(frozen=True, slots=True)
+class Longer(Pair):
+    unit: str = "mm"
+
+
 @record(frozen=True, slots=True, eq=False)
 class Same:
     value: int
@@ -67,3 +72,9 @@ def test_fields_replace_and_is_record() -> None:
     assert is_record(Pair(1))
     assert not is_record(Pair)
     assert not is_record(3)
+
+
+def test_a_record_that_extends_another_has_its_members_first() -> None:
+    assert [item.name for item in fields(Longer)] == ["left", "right", "unit"]
+    assert Longer(1) == Longer(1, 2, "mm")
+    assert [item.name for item in fields(Pair)] == ["left", "right"]

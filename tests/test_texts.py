@@ -10,8 +10,10 @@ import pytest
 
 from torchdoctor.readers.bounded import HALF, WHOLE
 from torchdoctor.readers.document import Document
+from torchdoctor.readers.error_texts import find_errors
 from torchdoctor.readers.texts import BadInputError, clean, load_text, schema_of
 from torchdoctor.recording import VERSION, Recording
+from torchdoctor.tables import Tables
 
 TEXT = "GPU 0: Tesla T4 \u2013 größer\nzweite Zeile\n"
 
@@ -143,6 +145,16 @@ def test_one_endless_line(data: bytes) -> None:
     document = Document(pasted)
     assert document.number(len(document) - 1) == data.count(b"\n") + 1
     assert pasted.omitted_lines == 1
+
+
+@pytest.mark.parametrize("size", [1_000_000, 3 * WHOLE])
+@pytest.mark.parametrize("filler", ["A", "word "])
+@pytest.mark.parametrize("form", ["{error} {rest}\nend\n", "{rest} {error}\nend\n", "{rest} {error}"])
+def test_an_error_at_either_end_of_an_endless_line_is_found(form: str, filler: str, size: int) -> None:
+    error = "RuntimeError: CUDA error: no kernel image is available for execution on the device"
+    data = form.format(error=error, rest=filler * (size // len(filler))).encode()
+    found = find_errors(Document(load_text(io.BytesIO(data), "log")), Tables().known_errors)
+    assert [(one.id, one.source) for one in found if one.id == "no-kernel-image"] == [("no-kernel-image", "log line 1")]
 
 
 def test_a_whole_text_leaves_nothing_out() -> None:

@@ -29,7 +29,8 @@ PREFIXES = [
     "(EngineCore_0 pid=9) INFO 11-05 12:00:00 [core.py:77] ", "(RayWorkerWrapper pid=9, ip=10.0.0.1) ",
     "(Worker pid=3) (Worker_TP0 pid=3) ", "INFO 11-05 12:00:00 core.py:77] ", "INFO:root:", "[INFO] ", "#8 1.234 ",
     "web-1  | ", "web_1  | 2024-05-01T12:00:00.123Z [rank1]: ", "[pod/web-abc-123/main] ", "> > ", "\u2502 ",
-    "Nov 30 12:00:00 myhost python[123]: ",
+    "Nov 30 12:00:00 myhost python[123]: ", "(sky-cmd, pid=3120) ", "(worker1, rank=1, pid=2345, ip=10.0.0.5) ",
+    "[1,mpirank:0,algo-1]<stdout>:",
 ]  # fmt: skip
 
 

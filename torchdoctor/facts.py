@@ -14,6 +14,8 @@ from torchdoctor.values import Build, CudaVersion, DriverVersion, GfxId, GpuArch
 
 T = TypeVar("T")
 
+_NO_DIGITS = dict.fromkeys(map(ord, "0123456789"))
+
 
 @record(frozen=True, slots=True)
 class Unknown:
@@ -75,7 +77,7 @@ class Os:
 class Place:
     """What kind of place the host is: these decide who can fix a fault and how."""
 
-    container: str | None | Unknown = Unknown("container kind")  # docker, podman, kubernetes, apptainer, lxc, container
+    container: str | None | Unknown = Unknown("container kind")  # docker, docker-desktop, podman, kubernetes ...
     container_asks_gpu: bool | None | Unknown = Unknown("GPU request of the container")
     image_build: bool | None | Unknown = Unknown("image build state")
     wsl: int | None | Unknown = Unknown("WSL version")  # 1 or 2
@@ -84,8 +86,10 @@ class Place:
     virtual_machine: str | None | Unknown = Unknown("hypervisor")
     scheduler: str | None | Unknown = Unknown("job scheduler")  # slurm, pbs, lsf: inside a job or on a node of one
     job_asks_gpu: bool | None | Unknown = Unknown("GPU request of the job")
+    service: str | None | Unknown = Unknown("hosted service")  # colab-notebook, kaggle-notebook, github-runner
     sandbox: str | None | Unknown = Unknown("kind of sandbox")  # flatpak, snap, seatbelt
     rosetta: bool | None | Unknown = Unknown("state of Rosetta translation")
+    project: str | None | Unknown = Unknown("tool of the project")  # uv-project, poetry, pdm, pixi, hatch, conda, uv
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -150,6 +154,7 @@ class Torch:
     offered: tuple[str, ...] | None | Unknown = Unknown("list of offered torch versions")  # pip's "from versions:"
     indexes: tuple[str, ...] | None | Unknown = Unknown("list of asked package indexes")
     refused: str | None | Unknown = Unknown("reason why no torch was offered")  # index, python, system
+    used_by: str | None | Unknown = Unknown("framework that uses torch")  # of those that accept one torch alone
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -190,6 +195,7 @@ class Gpu:
     pci_address: str | None | Unknown = Unknown("PCI address")  # 0000:01:00.0
     memory: int | None | Unknown = Unknown("GPU memory")  # bytes
     memory_free: int | None | Unknown = Unknown("free GPU memory")  # when the tool was asked
+    power_limit: int | None | Unknown = Unknown("power limit of the GPU")  # watts, in force
     kernel_driver: str | None | Unknown = Unknown("kernel driver bound to the GPU")  # nvidia, nouveau, vfio-pci, amdgpu
     driver_sees: bool | None | Unknown = Unknown("driver's view of this GPU")
     mig: str | None | Unknown = Unknown("MIG mode")  # enabled, disabled, enabled-without-instance
@@ -232,6 +238,7 @@ class Package:
     requires: tuple[str, ...] | None | Unknown = Unknown(
         "requirement list of the package"
     )  # Requires-Dist lines, when read
+    only_torchs: bool = False  # nothing but torch needs it, nobody asked for it: looked for where torch may be replaced
 
 
 @record(frozen=True, slots=True)
@@ -321,11 +328,17 @@ class Exhausted:
     reserved: int | None | Unknown = Unknown("memory that torch reserved")  # the allocated part included
 
 
+def without_digits(text: str) -> str:
+    """A text but for its digits."""
+    return text.translate(_NO_DIGITS)
+
+
 @record(frozen=True, slots=True)
 class ErrorText:
     """A known error quoted in a text: the entry of known_errors.toml, the line, where it stands, what it names.
 
     ``doubtful`` marks a quotation in documentation or in an answer to somebody else, not the error of this host.
+    An error that says the same over and over is one, seen so many ``times``.
     """
 
     id: str
@@ -333,6 +346,13 @@ class ErrorText:
     source: str
     values: Mapping[str, str] = field(default_factory=dict)  # the pattern's named groups
     doubtful: bool = False
+    memory: Exhausted | None = None  # the numbers of an "out of memory"
+    times: int = 1
+
+    @property
+    def wording(self) -> str:
+        """The line but for its digits: steps, times and addresses make no other error of it."""
+        return without_digits(self.text)
 
 
 @record(frozen=True, slots=True)

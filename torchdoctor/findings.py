@@ -12,6 +12,7 @@ Confidence = Literal["certain", "likely", "possible"]
 Fixer = Literal["user", "admin", "provider"]
 Risk = Literal["safe", "changes-system"]
 
+UNEXPLAINED = ""  # of a finding that stands for itself whatever else is found; None leaves that to the checks' order
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
 
 
@@ -43,8 +44,10 @@ class Text:
 
 
 def sentence(words: str) -> str:
-    """The words of a table's cell as a sentence."""
-    return f"{words[:1].upper()}{words[1:]}" + ("" if words.endswith(".") else ".")
+    """The words of a table's cell as a sentence; a name of a program or a library keeps its letters."""
+    first = words.partition(" ")[0].rstrip(".,:;")
+    is_name = any(letter in "._/(=" or letter.isupper() or letter.isdigit() for letter in first)
+    return (words if is_name else f"{words[:1].upper()}{words[1:]}") + ("" if words.endswith(".") else ".")
 
 
 @record(frozen=True, slots=True)
@@ -57,11 +60,43 @@ class Evidence:
 
 
 @record(frozen=True, slots=True)
+class Env:
+    """A command about variables of the environment, each with its value; ``prescribe/remedy_commands.py`` writes it.
+
+    ``${NAME}`` in a value stands for another variable; ``*`` at an end of a name that is shown, for any text.
+    """
+
+    verb: Literal["set", "unset", "show"]
+    variables: tuple[tuple[str, str], ...]
+
+
+Command = str | Env  # a line as it stands, or what every shell says in a way of its own
+
+
+def setting(**variables: str) -> Env:
+    """Give variables their values."""
+    return Env("set", tuple(variables.items()))
+
+
+def unsetting(*names: str) -> Env:
+    """Take variables away."""
+    return Env("unset", tuple((name, "") for name in names))
+
+
+def showing(*names: str) -> Env:
+    """Print variables."""
+    return Env("show", tuple((name, "") for name in names))
+
+
+MAKE_SURE = Text("To make sure")  # says nothing without its commands
+
+
+@record(frozen=True, slots=True)
 class Remedy:
-    """What to do. ``commands`` are data, one a line; ``installs`` asks for the prescribed install command instead."""
+    """What to do. ``commands`` are data; ``installs`` asks for the prescribed install command instead."""
 
     text: Text
-    commands: tuple[str, ...] = ()
+    commands: tuple[Command, ...] = ()
     risk: Risk = "safe"
     installs: bool = False
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torchdoctor.facts import Facts, Request
 from torchdoctor.prescribe.prescribe import prescribe, with_commands
+from torchdoctor.prescribe.remedy_commands import with_written_commands
 from torchdoctor.prescribe.writing import Writing
 from torchdoctor.readers.assemble import assemble
 from torchdoctor.readers.derive import derive
@@ -39,11 +40,12 @@ def examine(recording: Recording, tables: Tables, request: Request, writing: Wri
     facts = facts_of(recording, tables, request)
     findings, outcomes = run_checks(facts, tables)
     prescription = prescribe(facts, findings, writing, tables)
+    told = with_written_commands(findings, facts, writing.shell)
     return Report(
         facts=facts,
-        findings=with_commands(findings, prescription),
+        findings=with_commands(told, prescription),
         outcomes=tuple(outcomes),
-        tables_date=tables.date,
+        tables_date=tables.edition,
         live=bool(recording.answers),
         install=prescription.install,
         no_install=prescription.refusal,

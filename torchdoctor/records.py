@@ -37,10 +37,14 @@ else:
         repr: bool = True,  # noqa: A002 - the standard library's own name
         **_for_the_type_checker: bool,
     ) -> Callable[[type[R]], type[R]]:
-        """Make a frozen record of a class: every annotated name is a member. ``eq`` False compares by identity."""
+        """Make a frozen record of a class: every annotated name is a member, after those of a record it extends.
+
+        ``eq`` False compares by identity.
+        """
 
         def make(cls: type[R]) -> type[R]:
-            declared = tuple(_declared(cls, name) for name in cls.__annotations__)
+            inherited: dict[str, Field] = getattr(cls, "__record__", {})
+            declared = (*inherited.values(), *(_declared(cls, name) for name in cls.__annotations__))
             cls.__record__ = {item.name: item for item in declared}
             cls._names = () if kw_only else tuple(cls.__record__)
             cls._defaults = {item.name: item.default for item in declared if item.default is not _NONE}

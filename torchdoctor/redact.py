@@ -19,6 +19,12 @@ _COMMON = {
     "public", "python", "pytorch", "root", "runner", "server", "share", "shared", "system", "test", "torch", "ubuntu",
     "user", "users", "usr", "vagrant", "version", "vscode", "windows", "work", "worker", "workspace",
 }  # fmt: skip
+# Hosts that everybody asks: that a program asked one says nothing of whose it is.
+_PUBLIC = re.compile(
+    r"(?:[\w-]+\.)*(?:pytorch\.org|github(?:usercontent)?\.com|gitlab\.com|huggingface\.co|hf\.co|nvidia\.com|nvcr\.io"
+    r"|docker\.(?:io|com)|anaconda\.(?:org|com))|pypi\.[a-z]{2,3}",
+    re.IGNORECASE,
+)
 _ROUNDS = 6
 _SURE = 5  # a name of this many letters that is not a common word is taken out wherever it stands as a word
 
@@ -154,7 +160,8 @@ class Redactor:
 
     def _others(self, identity: Identity) -> Iterator[Rule]:
         """Hosts of a log to ``<host-1>``, the same with and without its domain; the longest name first."""
-        names = {name for host in identity.hosts for name in (host, host.partition(".")[0]) if _is_telling(name)}
+        own = [host for host in identity.hosts if not _PUBLIC.fullmatch(host)]
+        names = {name for host in own for name in (host, host.partition(".")[0]) if _is_telling(name)}
         for names_of, form in ((filter(_is_sure, names), _SURE_HOST), (names, _SHORT_HOST)):
             any_name = "|".join(map(re.escape, sorted(names_of, key=len, reverse=True)))
             if any_name:

@@ -85,14 +85,19 @@ class Report:
         return any(item.severity != "info" for item in self.findings)
 
     def _is_explained(self) -> bool:
-        """Whether a known error was found in the text, and more of it than a wrapper."""
-        told = (finding for finding in self.findings if finding.row and finding.row.table == "known_errors")
-        return any(finding.id != NOT_SHOWN for finding in told)
+        """Whether a known error was found in the text, more of it than a wrapper, and no mere quotation."""
+        rows = (finding for finding in self.findings if finding.row and finding.row.table == "known_errors")
+        return any(finding.id != NOT_SHOWN and finding.confidence != "possible" for finding in rows)
 
     def _sees_no_gpu(self) -> bool:
-        """Whether a GPU build answered that it has no GPU, and no finding, not even a remark, speaks of that."""
+        """Whether a GPU build answered that it has no GPU, and no finding, not even a remark, speaks of that.
+
+        A build that is not known may be one, but on a Mac and where there is no GPU.
+        """
         torch = self.facts.torch
         is_gpu_build = isinstance(torch.build, Build) and torch.build.backend in {"cuda", "rocm"}
+        if not is_known(torch.build):
+            is_gpu_build = self.facts.os.name != "macos" and self.facts.gpus != ()
         spoken = any(item.severity != "info" or item.id in _REMARKS for item in self.findings)
         return torch.cuda_available is False and is_gpu_build and not spoken
 

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from torchdoctor.checks import all_checks
 from torchdoctor.checks.answers import answered
-from torchdoctor.checks.quoted import Shown, ranks, shown_errors, with_quotations
+from torchdoctor.checks.quoted import ranks, shown_errors, with_quotations
 from torchdoctor.checks.registry import Check
+from torchdoctor.checks.shown import Shown
 from torchdoctor.facts import Facts, NotKnownError, NotThereError
-from torchdoctor.findings import SEVERITIES, Finding, Outcome, Severity
+from torchdoctor.findings import SEVERITIES, UNEXPLAINED, Finding, Fixer, Outcome, Severity
 from torchdoctor.records import replace
 from torchdoctor.tables import Tables
 
@@ -56,21 +57,29 @@ def _collect(drafts: Iterator[Finding], item: Check, found: list[Finding]) -> st
 
 
 def _named(draft: Finding, item: Check) -> Finding:
-    return replace(draft, id=item.id, severity=draft.severity or item.severity)
+    fixable_by: Fixer = "admin" if item.by_admin and draft.fixable_by == "user" else draft.fixable_by
+    return replace(draft, id=item.id, severity=draft.severity or item.severity, fixable_by=fixable_by)
 
 
 def _explain(findings: Sequence[Finding], facts: Facts) -> list[Finding]:
     """Tie each echo to the root cause behind it: the one that nothing else explains."""
     after = {item.id: item.after for item in all_checks()}
-    severities = {finding.id: finding.severity for finding in findings}
-    findings = [finding for finding in findings if finding.explained_by in {None, *severities}]
+    worst_last = sorted(findings, key=lambda finding: -SEVERITIES.index(finding.severity or "info"))
+    severities = {finding.id: finding.severity for finding in worst_last}
     explained = [
-        replace(finding, explained_by=finding.explained_by or _root(finding.id, after, set(severities)))
+        replace(finding, explained_by=_cause(finding, after, set(severities)))
         for finding in findings
+        if finding.explained_by in {None, UNEXPLAINED, *severities}
     ]
     if facts.torch.cuda_available is not True:
         return [_no_better_than_its_echoes(finding, explained) for finding in explained]
     return [_no_worse_than(severities.get(finding.explained_by or ""), finding) for finding in explained]
+
+
+def _cause(finding: Finding, after: Mapping[str, tuple[str, ...]], present: set[str]) -> str | None:
+    if finding.explained_by == UNEXPLAINED:
+        return None
+    return finding.explained_by or _root(finding.id, after, present)
 
 
 def _no_better_than_its_echoes(cause: Finding, findings: Sequence[Finding]) -> Finding:
@@ -97,8 +106,13 @@ def _root_causes_first(findings: list[Finding], places: Mapping[str, int]) -> li
 
     The list's own order decides the rest.
     """
-    last = len(places)
     return sorted(
         findings,
-        key=lambda f: (f.explained_by is not None, SEVERITIES.index(f.severity or "info"), places.get(f.id, last)),
+        key=lambda f: (f.explained_by is not None, SEVERITIES.index(f.severity or "info"), _place(f, places)),
     )
+
+
+def _place(finding: Finding, places: Mapping[str, int]) -> int:
+    """The place of the first line that it rests on, else that of its best error."""
+    lines = [places[item.value] for item in finding.evidence if item.fact.startswith("error.") and item.value in places]
+    return min(lines, default=places.get(finding.id, len(places)))

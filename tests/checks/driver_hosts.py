@@ -22,6 +22,7 @@ from torchdoctor.facts import (
     Variables,
 )
 from torchdoctor.findings import Finding
+from torchdoctor.prescribe.remedy_commands import written
 from torchdoctor.records import fields, replace
 from torchdoctor.values import Build, CudaVersion, DriverVersion, GpuArch, Libc, PythonTag, Version
 
@@ -196,7 +197,7 @@ def required(facts: Facts) -> Facts:
 
 def commands(finding: Finding) -> str:
     """All commands of a finding, one a line."""
-    return "\n".join(command for remedy in finding.remedies for command in remedy.commands)
+    return "\n".join(line for remedy in finding.remedies for line in written(remedy.commands))
 
 
 def values(finding: Finding) -> dict[str, str]:

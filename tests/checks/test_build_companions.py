@@ -209,7 +209,7 @@ def test_the_fitting_companions_are_named_with_their_index(tables: Tables) -> No
 def test_what_is_named_beside_a_cpu_build_is_no_cuda_wheel(tables: Tables) -> None:
     facts = host(torch("2.14.1+cpu", "cpu"), driver="", installed=packages("torchaudio==2.11.1"))
     (command,) = only(ID, facts, tables).remedies[0].commands
-    assert "torchaudio==2.11.0 --index-url https://download.pytorch.org/whl/cpu" in command
+    assert "torchaudio==2.11.0 --index-url https://download.pytorch.org/whl/cpu" in str(command)
 
 
 def test_no_command_for_a_torch_that_is_not_in_the_table(tables: Tables) -> None:

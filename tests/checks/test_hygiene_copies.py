@@ -5,7 +5,7 @@ from install_hosts import BARE, RTX_4090, WINDOWS, gpu, healthy, host, packages,
 from one_check import found, is_skipped, only
 
 from torchdoctor.facts import ErrorText, Facts, Package, Packages, Python, Quoted, Torch, Unknown
-from torchdoctor.findings import Evidence
+from torchdoctor.findings import Evidence, setting, unsetting
 from torchdoctor.records import replace
 from torchdoctor.tables import Tables
 
@@ -85,9 +85,7 @@ def test_a_copy_outside_the_environment_comes_first(
     finding = only("duplicate-torch", facts, tables)
     assert str(finding.summary) == f"torch is imported from {first}, not from this environment"
     assert [evidence.value for evidence in finding.evidence] == list(locations)
-    assert finding.remedies[0].commands == ("export PYTHONNOUSERSITE=1",)
-    on_windows = only("duplicate-torch", replace(facts, os=WINDOWS), tables)
-    assert on_windows.remedies[0].commands == ("set PYTHONNOUSERSITE=1",)
+    assert finding.remedies[0].commands == (setting(PYTHONNOUSERSITE="1"), unsetting("PYTHONPATH"))
 
 
 HARMLESS = [

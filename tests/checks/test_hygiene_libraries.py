@@ -5,7 +5,7 @@ from install_hosts import ARM, BARE, LINUX, RTX_4090, WINDOWS, cuda, healthy, ho
 from one_check import found, is_skipped, only
 
 from torchdoctor.facts import Facts, Gpu, Os, Packages, Toolkit, Tools, Unknown, Variables
-from torchdoctor.findings import Evidence
+from torchdoctor.findings import Evidence, unsetting
 from torchdoctor.records import replace
 from torchdoctor.tables import Tables
 from torchdoctor.values import GfxId
@@ -106,7 +106,7 @@ def test_an_older_toolkit_on_the_loader_path(tables: Tables) -> None:
     assert str(finding.summary) == "LD_LIBRARY_PATH puts CUDA 12.0 before torch's own CUDA 12.1"
     assert (finding.confidence, finding.severity) == ("likely", "warning")
     assert finding.evidence[0].fact == "env.LD_LIBRARY_PATH"
-    assert finding.remedies[0].commands == ("unset LD_LIBRARY_PATH",)
+    assert finding.remedies[0].commands == (unsetting("LD_LIBRARY_PATH"),)
 
 
 def test_the_toolkits_found_tell_what_a_plain_folder_holds(tables: Tables) -> None:
@@ -159,7 +159,7 @@ def test_the_wheels_own_hsa_runtime_knows_no_wsl(tables: Tables) -> None:
     finding = only("library-path-shadowing", host(ROCM, RADEON, place=IN_WSL), tables)
     assert str(finding.summary) == "torch's own libhsa-runtime64 does not work inside WSL"
     assert finding.severity is None
-    assert finding.remedies[0].commands[0].endswith("/lib/libhsa-runtime64.so*")
+    assert str(finding.remedies[0].commands[0]).endswith("/lib/libhsa-runtime64.so*")
 
 
 OTHER_ROCM = [

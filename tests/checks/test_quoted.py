@@ -6,8 +6,9 @@ import pytest
 from install_hosts import LINUX, gpu, host, packages, torch
 
 from torchdoctor.checks.conditions import holds
+from torchdoctor.checks.shown import Shown, filled
 from torchdoctor.facts import Driver, ErrorText, Facts, Quoted, Torch
-from torchdoctor.findings import Finding
+from torchdoctor.findings import Finding, sentence
 from torchdoctor.records import replace
 from torchdoctor.run_checks import run_checks
 from torchdoctor.tables import Tables
@@ -42,6 +43,39 @@ def findings(facts: Facts, tables: Tables) -> dict[str, Finding]:
 )
 def test_a_condition_on_what_is_unknown_or_empty(condition: str, is_true: bool) -> None:
     assert holds(condition, Facts(driver=Driver(device_nodes=())), ANY) == is_true
+
+
+@pytest.mark.parametrize(
+    ("cell", "expected"),
+    [
+        ("torch.cuda.set_device(0) comes first", "torch.cuda.set_device(0) comes first."),
+        ("nvidia_uvm is not loaded", "nvidia_uvm is not loaded."),
+        ("cuInit was not called.", "cuInit was not called."),
+        ("libcuda.so.1 is another one", "libcuda.so.1 is another one."),
+        ("read the lines before it", "Read the lines before it."),
+        ("device-side assert", "Device-side assert."),
+        ("unknown: a broken state", "Unknown: a broken state."),
+    ],
+)
+def test_a_name_at_the_beginning_of_a_sentence_keeps_its_letters(cell: str, expected: str) -> None:
+    assert sentence(cell) == expected
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ({"xid": "79"}, "See 79. Then reset it."),
+        ({}, "Then reset it."),
+        ({"other": "1"}, "Then reset it."),
+    ],
+)
+def test_a_sentence_about_what_the_text_does_not_name_is_left_out(
+    values: dict[str, str], expected: str, tables: Tables
+) -> None:
+    entry = tables.known_errors.find("xid-in-log")
+    assert entry is not None
+    assert filled("See <xid>. Then reset it.", Shown(entry, ErrorText("xid-in-log", "", "", values))) == expected
+    assert filled("Open <path>.", Shown(entry, ErrorText("xid-in-log", "", "", values))) == "Open <path>."
 
 
 def test_a_kernel_that_torch_has_is_missing_in_an_extension(tables: Tables) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from torchdoctor.checks.runtime.repro import not_reproducible
 from torchdoctor.facts import Facts, Trial
-from torchdoctor.findings import Finding
+from torchdoctor.findings import Env, Finding, setting
 from torchdoctor.tables import Tables
 
 DEFAULTS: Mapping[str, Any] = {
@@ -33,7 +33,8 @@ def on(**devices: bool | None) -> dict[str, Any]:
     return {"devices": named, "device": worst, "seeded_runs_equal": named[worst]}
 
 
-BOTH = "export CUBLAS_WORKSPACE_CONFIG=:4096:8 PYTHONHASHSEED=0"
+ONE = setting(PYTHONHASHSEED="0")
+BOTH = setting(CUBLAS_WORKSPACE_CONFIG=":4096:8", PYTHONHASHSEED="0")
 GPU_ONLY = {"cudnn_benchmark", "tf32_cudnn", "cublas_workspace_config"}
 ALWAYS = {"deterministic_algorithms", "pythonhashseed"}
 
@@ -41,14 +42,14 @@ ALWAYS = {"deterministic_algorithms", "pythonhashseed"}
 @pytest.mark.parametrize(
     ("told", "judged", "command"),
     [
-        (on(cpu=True), ALWAYS, "export PYTHONHASHSEED=0"),
-        ({"device": "cpu", "seeded_runs_equal": True}, ALWAYS, "export PYTHONHASHSEED=0"),
+        (on(cpu=True), ALWAYS, ONE),
+        ({"device": "cpu", "seeded_runs_equal": True}, ALWAYS, ONE),
         (on(cuda_0=True), ALWAYS | GPU_ONLY, BOTH),
         ({"device": "cuda:0", "seeded_runs_equal": True}, ALWAYS | GPU_ONLY, BOTH),
     ],
 )
 def test_settings_of_cuda_count_only_where_a_gpu_is(
-    told: dict[str, Any], judged: set[str], command: str, tables: Tables
+    told: dict[str, Any], judged: set[str], command: Env, tables: Tables
 ) -> None:
     found = finding(tables, **told)
     assert {item.fact.rpartition(".")[2] for item in found.evidence} == judged

@@ -5,6 +5,7 @@ from install_hosts import RTX_4090, WINDOWS, healthy, host, torch
 from one_check import found, is_skipped, only
 
 from torchdoctor.facts import Facts, Gpu, Os, Probe, Trial, Unknown, Variables
+from torchdoctor.findings import setting
 from torchdoctor.records import replace
 from torchdoctor.tables import Tables
 from torchdoctor.values import GfxId
@@ -81,7 +82,7 @@ def test_a_listed_id_may_be_broken_all_the_same(tables: Tables) -> None:
 def test_a_small_gpu_beside_a_served_one_is_a_remark(tables: Tables) -> None:
     finding = only(ID, on("2.9.1+rocm6.4", RAPHAEL, NAVI_31), tables)
     assert finding.severity == "info"
-    assert finding.remedies[0].commands == ("export HIP_VISIBLE_DEVICES=1",)
+    assert finding.remedies[0].commands == (setting(HIP_VISIBLE_DEVICES="1"),)
 
 
 PASSED = Trial(probes=(Probe(id="matmul", device="cuda:0"),))

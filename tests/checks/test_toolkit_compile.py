@@ -5,7 +5,7 @@ from install_hosts import RTX_4090, WINDOWS, cuda, healthy, host, packages, torc
 from one_check import found, is_skipped, only
 
 from torchdoctor.facts import Facts, Os, Packages, Toolkit, Tools, Unknown
-from torchdoctor.findings import Evidence
+from torchdoctor.findings import Evidence, setting
 from torchdoctor.records import replace
 from torchdoctor.tables import Tables
 from torchdoctor.values import Version
@@ -88,7 +88,7 @@ def test_toolkit_13_beside_a_cuda_12_torch_is_harmless(tables: Tables) -> None:
 def test_gcc_is_too_new_or_missing(gcc: Version | None, shown: str, tables: Tables) -> None:
     finding = only("host-compiler-unsupported", builder(gcc=gcc), tables)
     assert str(finding.summary) == f"nvcc 12.6 accepts gcc up to 13, {shown}"
-    assert finding.remedies[0].commands[0] == "export CC=gcc-13 CXX=g++-13"
+    assert finding.remedies[0].commands == (setting(CC="gcc-13", CXX="g++-13", NVCC_PREPEND_FLAGS="-ccbin=g++-13"),)
     assert finding.row
     assert finding.row.key == "12.6"
 

@@ -28,6 +28,7 @@ TOPICS: tuple[str, ...] = (
     "hygiene.undeclared",
     "build.unloadable",
     "build.importing",
+    "build.newer",
     "toolkit.compile",
     "runtime.gpu_memory",
     "runtime.devices",

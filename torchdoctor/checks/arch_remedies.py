@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from torchdoctor.checks.installed import gpu_names, has_a_build
 from torchdoctor.facts import Facts, Gpu, need
-from torchdoctor.findings import Remedy, Text
+from torchdoctor.findings import Remedy, Text, setting
 from torchdoctor.tables import Tables
 
 
@@ -30,8 +30,7 @@ def arch_remedies(
 def _hide(facts: Facts, missing: Sequence[Gpu]) -> Remedy:
     mine = [gpu for gpu in need(facts.gpus) if gpu.vendor == "nvidia"]
     visible = ",".join(str(index) for index, gpu in enumerate(mine) if gpu not in missing)
-    verb = "set" if facts.os.name == "windows" else "export"
     return Remedy(
         Text("Or hide {gpu} from the program", gpu=gpu_names(missing)),
-        commands=(f"{verb} CUDA_DEVICE_ORDER=PCI_BUS_ID", f"{verb} CUDA_VISIBLE_DEVICES={visible}"),
+        commands=(setting(CUDA_DEVICE_ORDER="PCI_BUS_ID", CUDA_VISIBLE_DEVICES=visible),),
     )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 
-from torchdoctor.facts import ErrorText, Facts, Gpu, Unknown, is_known
+from torchdoctor.facts import ErrorText, Facts, Unknown, is_known
 
 _CLAUSE = re.compile(r"\s*([\w.\[\]-]+)\s+(=|!=|<=|>=|<|>|~)\s+(.+?)\s*$")
 _NUMBERS = re.compile(r"\d+")
@@ -63,18 +63,21 @@ def _values(path: str, facts: Facts, error: ErrorText) -> Iterator[object]:
     elif head == "env":
         yield facts.env.get(tail)
     elif head == "gpus":
-        yield from _of_gpus(facts.gpus, tail)
+        yield from _of_gpus(facts, tail)
     else:
         group = getattr(facts, head)
         yield getattr(group, tail) if tail else group
 
 
-def _of_gpus(gpus: tuple[Gpu, ...] | None | Unknown, field: str) -> Iterator[object]:
-    """A fact of every GPU, or without a field whether there are any."""
+def _of_gpus(facts: Facts, field: str) -> Iterator[object]:
+    """A fact of every GPU, or without a field how many there are; a loaded driver that lists none proves nothing."""
+    gpus = facts.gpus
     if gpus is None or isinstance(gpus, Unknown):
         yield gpus
-    else:
-        yield from (getattr(gpu, field) for gpu in gpus) if field else (len(gpus),)
+    elif field:
+        yield from (getattr(gpu, field) for gpu in gpus)
+    elif gpus or facts.driver.module_loaded is not True:
+        yield len(gpus) or None
 
 
 def _equal(value: object, wanted: str) -> bool:

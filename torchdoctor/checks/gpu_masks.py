@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from torchdoctor.checks.drivers import gpu_nodes, gpu_seen, gpus_seen, labels, severity
+from torchdoctor.checks.places import in_container
 from torchdoctor.checks.registry import seen
 from torchdoctor.facts import Facts, Gpu, NotKnownError, need, value_or
-from torchdoctor.findings import Finding, Remedy, Severity, Text
+from torchdoctor.findings import Finding, Remedy, Severity, Text, unsetting
 
 EMPTY_MIG = "enabled-without-instance"
 HIDE_ALL = frozenset({"", "-1", "none", "NoDevFiles"})
+_UNSET = Remedy(
+    Text("Remove the variable, or name GPUs that exist"), (unsetting("CUDA_VISIBLE_DEVICES"), "nvidia-smi -L")
+)
 
 
 def visible_count(mask: str, count: int) -> int:
@@ -34,7 +38,8 @@ def masked(facts: Facts, gpus: Sequence[Gpu]) -> Iterator[Finding]:
     mask = need(facts.env.get("CUDA_VISIBLE_DEVICES"))
     if visible_count(mask, len(gpus)):
         return
-    if not mask and not facts.env.complete:
+    is_sure = bool(mask) or facts.env.complete
+    if not is_sure and facts.torch.cuda_available is not False:
         raise NotKnownError("difference between an empty and an unset CUDA_VISIBLE_DEVICES")
     yield Finding(
         summary=Text("CUDA_VISIBLE_DEVICES='{mask}' hides every GPU", mask=mask),
@@ -45,12 +50,32 @@ def masked(facts: Facts, gpus: Sequence[Gpu]) -> Iterator[Finding]:
             count=len(gpus),
         ),
         evidence=(seen(facts, "env.CUDA_VISIBLE_DEVICES", mask), *gpus_seen(facts, gpus)),
-        remedies=(
-            Remedy(
-                Text("Remove the variable, or name GPUs that exist"), ("unset CUDA_VISIBLE_DEVICES", "nvidia-smi -L")
-            ),
-        ),
+        remedies=(_UNSET,),
         severity=_milder(facts) if mask.strip() in HIDE_ALL else severity(facts),
+        confidence="certain" if is_sure else "likely",
+    )
+
+
+def masked_in_full(facts: Facts) -> Iterator[Finding]:
+    """CUDA_VISIBLE_DEVICES hides all there may be, where nobody has listed the GPUs and torch sees none."""
+    mask = value_or(facts.env.get("CUDA_VISIBLE_DEVICES"), None)
+    build = value_or(facts.torch.build, None)
+    is_for_gpus = build is None or build.backend in {"cuda", "rocm"}
+    if mask is None or mask.strip() not in HIDE_ALL or facts.torch.cuda_available is not False or not is_for_gpus:
+        return
+    yield Finding(
+        summary=Text("CUDA_VISIBLE_DEVICES='{mask}' hides every GPU", mask=mask),
+        why=Text(
+            "This value names no GPU, so torch reports that CUDA is not available, whatever the host holds. Driver "
+            "and build cannot be judged before it is gone."
+        ),
+        evidence=(
+            seen(facts, "env.CUDA_VISIBLE_DEVICES", mask),
+            seen(facts, "torch.cuda_available", value=False),
+        ),
+        remedies=(_UNSET,),
+        severity=_milder(facts),
+        confidence="likely",
     )
 
 
@@ -69,9 +94,14 @@ def not_injected(facts: Facts) -> Iterator[Finding]:
             seen(facts, "driver.device_nodes", "none of a GPU"),
         ),
         remedies=(
-            Remedy(
-                Text("Start the container with all GPUs"),
-                ("docker run --gpus all -e NVIDIA_VISIBLE_DEVICES=all IMAGE",),
+            in_container(
+                facts,
+                Remedy(
+                    Text("Start the container with all GPUs"),
+                    ("docker run --gpus all -e NVIDIA_VISIBLE_DEVICES=all IMAGE",),
+                ),
+                Text("Take the variable out of the pod's specification and ask for nvidia.com/gpu in resources.limits"),
+                "containers.resources.limits",
             ),
         ),
         severity=_milder(facts),

@@ -163,7 +163,8 @@ def _gpu_value(gpu: Gpu, fact: str) -> str:
 
 def on_jetson(facts: Facts) -> bool:
     """Whether the recording shows a Jetson."""
-    return value_or(facts.place.jetpack, None) is not None or value_or(facts.place.l4t, None) is not None
+    has_kernel = value_or(facts.os.kernel, "").endswith("-tegra")
+    return has_kernel or value_or(facts.place.jetpack, None) is not None or value_or(facts.place.l4t, None) is not None
 
 
 def jetson(facts: Facts, tables: Tables) -> Jetpack | None:

@@ -9,6 +9,7 @@ from torchdoctor.checks.registry import seen
 from torchdoctor.facts import Facts, Gpu, known, value_or
 from torchdoctor.findings import Evidence, Remedy, Text
 
+KUBERNETES = "kubernetes"
 _JOB = {"slurm": "SLURM_JOB_ID", "pbs": "PBS_JOBID", "lsf": "LSB_JOBID"}
 _ALLOCATED = ("SLURM_JOB_GPUS", "SLURM_STEP_GPUS", "LSB_GPU_ALLOC")  # which GPUs the job got
 _COUNTED = ("SLURM_GPUS", "SLURM_GPUS_ON_NODE", "PBS_NGPUS")  # how many
@@ -29,12 +30,21 @@ _GIVE_CONTAINER = {
         Text("Start the container with the host's GPUs"),
         "podman run --device nvidia.com/gpu=all IMAGE nvidia-smi -L",
     ),
-    "kubernetes": (
+    KUBERNETES: (
         Text("Request nvidia.com/gpu in the pod's resource limits; this shows what the nodes offer"),
         "kubectl describe nodes",
     ),
     "apptainer": (Text("Start the container with the host's driver"), "apptainer exec --nv IMAGE nvidia-smi -L"),
     "lxc": (Text("Pass the GPU to the container"), "lxc config device add CONTAINER gpu gpu"),
+}
+# What no-GPU errors advise for Docker on Linux, in the words of the other kinds.
+_STARTED_WITH_GPU = {
+    "docker-desktop": "Start the container with the GPU (--gpus all). Docker Desktop needs its WSL 2 backend and the "
+    "NVIDIA driver in Windows, and nothing for it inside WSL or the container.",
+    "podman": "On the host install the NVIDIA Container Toolkit and have it list the GPUs (sudo nvidia-ctk cdi "
+    "generate --output=/etc/cdi/nvidia.yaml). Then start the container with --device nvidia.com/gpu=all.",
+    "apptainer": "Start the container with --nv (apptainer exec --nv IMAGE COMMAND), which passes on the host's "
+    "driver, on a machine where nvidia-smi shows the GPU.",
 }
 _CONFIGURE = {
     "docker": ("sudo nvidia-ctk runtime configure --runtime=docker", "sudo systemctl restart docker"),
@@ -91,6 +101,18 @@ def give_container_gpu(kind: str, otherwise: Text | None = None) -> Remedy:
     return Remedy(otherwise or text, (command,))
 
 
+def started_with_gpu(facts: Facts) -> str:
+    """How a container of this kind gets its NVIDIA GPUs, where that is not the way of Docker on Linux."""
+    return _STARTED_WITH_GPU.get(value_or(facts.place.container, ""), "")
+
+
+def in_container(facts: Facts, otherwise: Remedy, in_pod: Text, field: str) -> Remedy:
+    """The remedy of a container engine; in a pod what its specification says instead, and the field that says it."""
+    if facts.place.container != KUBERNETES:
+        return otherwise
+    return Remedy(in_pod, (f"kubectl explain pod.spec.{field}",))
+
+
 def configure_runtime(kind: str) -> Iterator[Remedy]:
     """What the host's administrator does when a container engine refuses to give GPUs."""
     if kind in _CONFIGURE:
@@ -102,7 +124,8 @@ def show_gpu(facts: Facts) -> Remedy:
     """Return the one command that would show or give a GPU in this kind of place."""
     kind, scheduler = value_or(facts.place.container, ""), value_or(facts.place.scheduler, "")
     if value_or(facts.place.image_build, False):
-        return Remedy(Text("Look in the started container; an image build has no GPU"), (_DOCKER[1],))
+        text = Text("Look in the started container; an image build has no GPU")
+        return give_container_gpu(kind, text)
     if scheduler:
         return ask_scheduler(scheduler)
     if kind:

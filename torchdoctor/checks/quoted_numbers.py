@@ -2,51 +2,68 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
-from torchdoctor.facts import ErrorText, Facts, value_or
+from torchdoctor.checks.number_rows import names_number, row_of, title_of
+from torchdoctor.facts import ErrorText
 from torchdoctor.findings import sentence
 from torchdoctor.records import replace
 from torchdoctor.tables import Tables
-from torchdoctor.tables.known_errors import AMBIGUOUS, WRAPPER, KnownError
+from torchdoctor.tables.known_errors import AMBIGUOUS, NOTICE, WRAPPER, KnownError
 from torchdoctor.tables.numbered import NumberedError
 
-_XID = re.compile(r"\bXid \([^)]{0,60}\): (\d{1,4})\b")
-_WORST = "gpu-lost"
+_XID, _CUDA = "xid", "cuda"
 
 
-def from_tables(entry: KnownError, error: ErrorText, facts: Facts, tables: Tables) -> KnownError:
+def from_tables(entry: KnownError, error: ErrorText, tables: Tables) -> KnownError:
     """The entry with the words of the row, when its pattern has a group ``xid`` or ``cuda`` that names one."""
     for group, find in _LOOK_UPS.items():
-        row = find(error, facts, tables) if group in error.values else None
+        row = find(error, tables) if group in error.values else None
         if row is not None:
+            title = f"{row.name.split(' / ')[0] if group == _CUDA else f'Xid {row.code}'}: {row.text}"
             return replace(
                 entry,
-                title=f"{row.name.split(' / ')[0]}: {row.text}" if group == "cuda" else f"Xid {row.code}: {row.text}",
+                title=title,
                 finding=row.finding,
                 tier=AMBIGUOUS if row.finding else WRAPPER,
                 cause=sentence(row.cause),
                 fix=sentence(row.fix or entry.fix),
+                when=tuple({name: value for name, value in case.items() if name != "title"} for case in entry.when),
             )
-    return entry
+    if _XID in error.values:
+        return replace(entry, title=f"Xid {error.values[_XID]}, which the table does not know", tier=AMBIGUOUS)
+    return _of_a_number(entry, error, tables)
 
 
-def is_any(error: ErrorText) -> bool:
-    """Whether it is an entry for every sentence of CUDA, which counts only where no other entry knows the line."""
-    return "cuda" in error.values
+def _of_a_number(entry: KnownError, error: ErrorText, tables: Tables) -> KnownError:
+    """The entry with the words of the row, when all that the text names is a number: a wrapper, as it says no more."""
+    row = row_of(error, tables)
+    if row is None:
+        return entry
+    fix = sentence(row.fix) if row.fix else entry.fix
+    return replace(
+        entry, title=title_of(error, row), finding=row.finding, tier=WRAPPER, cause=sentence(row.cause), fix=fix
+    )
 
 
-def _xid(error: ErrorText, facts: Facts, tables: Tables) -> NumberedError | None:
-    """Of all Xids in the kernel log the one of a lost GPU, else the first that proves a finding, else the first."""
-    lines = (error.text, *value_or(facts.driver.kernel_log, ()))
-    numbers = dict.fromkeys(int(number) for line in lines for number in _XID.findall(line))
-    rows = [row for number in numbers if (row := tables.xids.find(number))]
-    return min(rows, key=lambda row: (row.finding != _WORST, not row.finding), default=None)
+def that_count(pairs: Sequence[tuple[KnownError, ErrorText]]) -> list[tuple[KnownError, ErrorText]]:
+    """The entries without those for any sentence of CUDA whose line another one knows, and for any number beside it."""
+    told = [(entry, error) for entry, error in pairs if _CUDA not in error.values and not names_number(error)]
+    lines = {told_by for _, error in told for told_by in (error.source, error.wording)}
+    is_told = any(entry.tier < NOTICE and not error.doubtful for entry, error in told)
+    return [
+        (entry, error)
+        for entry, error in pairs
+        if (entry, error) in told or not (lines & {error.source, error.wording} or (is_told and names_number(error)))
+    ]
 
 
-def _cuda(error: ErrorText, _facts: Facts, tables: Tables) -> NumberedError | None:
-    return tables.cuda_errors.in_text(f"CUDA error: {error.values['cuda']}")
+def _xid(error: ErrorText, tables: Tables) -> NumberedError | None:
+    return tables.xids.find(int(error.values[_XID]))
 
 
-_LOOK_UPS: Mapping[str, Callable[[ErrorText, Facts, Tables], NumberedError | None]] = {"xid": _xid, "cuda": _cuda}
+def _cuda(error: ErrorText, tables: Tables) -> NumberedError | None:
+    return tables.cuda_errors.in_text(f"CUDA error: {error.values[_CUDA]}")
+
+
+_LOOK_UPS: Mapping[str, Callable[[ErrorText, Tables], NumberedError | None]] = {_XID: _xid, _CUDA: _cuda}

@@ -26,6 +26,7 @@ class Check:
     after: tuple[str, ...] = ()
     decides: bool = False
     spares_torch: bool = False
+    by_admin: bool = False
 
 
 CHECKS: dict[str, Check] = {}
@@ -39,11 +40,13 @@ def check(
     after: tuple[str, ...] = (),
     decides: bool = False,
     spares_torch: bool = False,
+    by_admin: bool = False,
 ) -> Callable[[Rule], Rule]:
     """Register a rule. Its docstring's first line is the meaning shown in lists; its package is the family.
 
     ``decides``: where the rule knew all it needs and found nothing, a quoted error cannot prove the finding either.
     ``spares_torch``: it is about something beside torch, and torch itself is fine.
+    ``by_admin``: a user without the rights of an administrator can do nothing about it.
     """
 
     def register(rule: Rule) -> Rule:
@@ -51,7 +54,7 @@ def check(
             raise ValueError(f"two checks are named {id}")
         words = (rule.__doc__ or _as_words(id)).strip().splitlines()
         family = rule.__module__.split(".")[-2]
-        CHECKS[id] = Check(id, severity, family, words[0], rule, parent, after, decides, spares_torch)
+        CHECKS[id] = Check(id, severity, family, words[0], rule, parent, after, decides, spares_torch, by_admin)
         return rule
 
     return register

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchdoctor.checks.other_vendors import serves_for_xpu
 from torchdoctor.checks.quoted import finding_of, shown_errors
@@ -13,12 +13,16 @@ from torchdoctor.facts import ErrorText, Facts, Unknown, value_or
 from torchdoctor.findings import Text
 from torchdoctor.prescribe.choose import Choice, choose, gpus_to_serve, ranked, rows_of
 from torchdoctor.prescribe.conditions import Judge, Wish
+from torchdoctor.prescribe.frameworks import pin_of
 from torchdoctor.prescribe.host import Host
 from torchdoctor.prescribe.possible_hosts import possible_hosts
 from torchdoctor.records import replace
 from torchdoctor.tables import Tables
 from torchdoctor.tables.torch_builds import TorchBuild
 from torchdoctor.values import Build
+
+if TYPE_CHECKING:
+    from packaging.specifiers import SpecifierSet
 
 _CPU_BUILD, _WANTED = "torch-cpu-build", "want"
 _NAMED = re.compile(r"(\d+\.\d+\.\d+)\+(cu\d+)")
@@ -38,11 +42,33 @@ class Kept(NamedTuple):
 def choose_surely(host: Host, facts: Facts, tables: Tables) -> Choice:
     """The choice for a host; where it would ask for a fact, the build that all hosts which fit what is known share.
 
-    Where no official build will ever serve the GPUs, and none is required, it is the build for the CPU.
+    Where no official build will ever serve the GPUs, and none is required, it is the build for the CPU. A framework
+    that accepts one torch alone decides the release.
     """
-    choice = _choose(host, Wish(backend=_wanted(host, facts)), facts, tables)
-    if choice.is_hopeless and not facts.request.require_gpu and not _is_for_cpu(facts):
-        cpu = _choose(host, Wish(backend="cpu"), facts, tables)
+    pin = pin_of(facts, tables)
+    if pin is None:
+        return _served_or_cpu(host, None, facts, tables)
+    choice = _served_or_cpu(host, _exactly(pin.torch) if pin.torch else None, facts, tables)
+    is_old = pin.version and choice.is_hopeless  # with what it was made for nothing runs here
+    if pin.torch and not pin.is_certain and not choice.runs and not is_old:
+        pin = pin._replace(torch="")
+        choice = _served_or_cpu(host, None, facts, tables)
+    if pin.torch and not choice.runs and not choice.asks:
+        return replace(choice, change=pin.change)
+    return replace(choice, why=(*choice.why, pin.reason), assumed=(*choice.assumed, pin.reason))
+
+
+def _exactly(version: str) -> SpecifierSet:
+    from packaging.specifiers import SpecifierSet
+
+    return SpecifierSet(f"=={version}")
+
+
+def _served_or_cpu(host: Host, torch: SpecifierSet | None, facts: Facts, tables: Tables) -> Choice:
+    choice = _choose(host, Wish(backend=_wanted(host, facts), torch=torch), facts, tables)
+    is_free = torch is None  # another release of the framework may have a torch that serves the GPU
+    if is_free and choice.is_hopeless and not facts.request.require_gpu and not _is_for_cpu(facts):
+        cpu = _choose(host, Wish(backend="cpu", torch=torch), facts, tables)
         why = choice.refusal or Text("no build serves the GPU")
         return replace(cpu, why=(why, *cpu.why)) if cpu.runs else choice
     return choice
@@ -52,20 +78,21 @@ def _choose(host: Host, wish: Wish, facts: Facts, tables: Tables) -> Choice:
     choice = choose(host, wish, tables)
     if not (choice.asks or (not choice.runs and isinstance(host.python, Unknown))):
         return choice
-    for kept in _kept(host, facts, tables):
-        agreed = _agreed(host, wish, kept, facts, tables)
+    asked = _cpu_errors(facts, tables)
+    for kept in _kept(host, facts, asked):
+        agreed = _agreed(host, wish, kept, facts, tables, any_gpu=kept is not None and bool(asked))
         if agreed.runs or agreed.is_hopeless:
             return agreed
-    return choice
+    return _choose(replace(host, bound=()), wish, facts, tables) if host.bound else choice
 
 
-def _kept(host: Host, facts: Facts, tables: Tables) -> Iterator[Kept | None]:
+def _kept(host: Host, facts: Facts, asked: Sequence[ErrorText]) -> Iterator[Kept | None]:
     """What is tried first: the build that a text names, the release that is asked for or there; then any release.
 
     A release stays only where the driver is unknown: a known one allows to choose the newest that runs.
     """
     if isinstance(host.driver, Unknown) and _is_for_cpu(facts):
-        names = (_NAMED.fullmatch(error.values.get(_WANTED, "")) for error in _cpu_errors(facts, tables))
+        names = (_NAMED.fullmatch(error.values.get(_WANTED, "")) for error in asked)
         yield from (Kept(name[1], name[2]) for name in names if name)
         installed = host.torch if isinstance(host.torch, str) else ""
         yield Kept((value_or(facts.torch.requested, "") or installed).partition("+")[0])
@@ -78,9 +105,8 @@ def _cpu_errors(facts: Facts, tables: Tables) -> list[ErrorText]:
     return [one.error for one in shown if not one.error.doubtful]
 
 
-def _agreed(host: Host, wish: Wish, kept: Kept | None, facts: Facts, tables: Tables) -> Choice:
+def _agreed(host: Host, wish: Wish, kept: Kept | None, facts: Facts, tables: Tables, *, any_gpu: bool) -> Choice:
     """The build on which all hosts that fit agree; hopeless where none of them is served by any."""
-    any_gpu = kept is not None and bool(_cpu_errors(facts, tables))
     running: list[tuple[Host, list[TorchBuild]]] = []
     first: Host | None = None
     for drivers in possible_hosts(host, facts, tables, any_gpu=any_gpu):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
 from torchdoctor.facts import ErrorText, Facts, Gpu, Package, Packages, Quoted, Request, Unknown, Variables, is_known
@@ -19,6 +19,8 @@ PATHS = frozenset(f"{group}.{field.name}" for group in _GROUPS for field in fiel
 _ANSWERED = {"ok", "no-devices", "no-supported-gpus", "not-found"}
 _BUS = "/sys/"
 _JOINED = "driver.kernel_log"
+_TRIED = "exhausted.tried"
+_KIND = ("place.container", "container")  # any other kind says more
 _SEEN_ANYWHERE = "torch.installed"  # one place without torch does not undo another that shows it
 
 
@@ -29,12 +31,24 @@ def assemble(statements: Iterable[Said], request: Request | None = None) -> Fact
         if item.path not in PATHS and item.path not in _LISTS:
             raise ValueError(f"a reader speaks of {item.path!r}, which is no fact")
         said.setdefault(item.path, []).append(item)
-    chosen = {path: _choose(path, items) for path, items in said.items() if path not in _LISTS}
+    chosen = {path: _choose(path, items) for path, items in _of_one_message(said).items() if path not in _LISTS}
     sources = {path: item.source for path, item in chosen.items()}
     sources.update({path: _source(said[path]) for path in _LISTS if path in said})
     groups = {group: _filled(group, chosen) for group in _GROUPS}
     facts = Facts(**groups, **_lists(said), request=request or Request(), sources=sources)
     return replace(facts, gpus=_gpus(facts, said.get("gpus", [])))
+
+
+def _of_one_message(said: dict[str, list[Said]]) -> dict[str, list[Said]]:
+    """What is said, of the messages about exhausted memory only the first: its numbers belong together."""
+    if _TRIED not in said:
+        return said
+    first = said[_TRIED][0].source
+    kept = {
+        path: [item for item in items if not path.startswith("exhausted.") or item.source == first]
+        for path, items in said.items()
+    }
+    return {path: items for path, items in kept.items() if items}
 
 
 def _source(items: list[Said]) -> str:
@@ -49,6 +63,8 @@ def _choose(path: str, items: list[Said]) -> Said:
     if path == _JOINED and values:
         lines = [line for item in values for line in _as_lines(item.value)]
         return Said(path, tuple(dict.fromkeys(lines)), values[0].source)
+    if path == _KIND[0]:
+        values.sort(key=lambda item: item.value == _KIND[1])
     if path == _SEEN_ANYWHERE:
         values.sort(key=lambda item: item.value is not True)
     return values[0] if values else items[0]
@@ -120,10 +136,17 @@ def _merge_variables(items: list[Variables]) -> Variables:
 
 
 def _merge_quoted(items: list[Quoted]) -> Quoted:
-    """Every known error once, at its first place."""
-    errors: dict[str, ErrorText] = {}
-    for error in (error for item in items for error in item.errors):
-        if error.id not in errors or (errors[error.id].doubtful and not error.doubtful):
-            errors[error.id] = error
+    """Every different error once, at its first place; one that is in doubt only where no other of its kind is sure."""
+    from torchdoctor.readers.error_places import subject  # a live host has no texts and does without
+
+    told = [error for item in items for error in item.errors]
+    sure = {error.id for error in told if not error.doubtful}
+    errors: dict[Hashable, ErrorText] = {}
+    for error in told:
+        if error.id not in sure or not error.doubtful:
+            key = (error.id, None if error.doubtful else (subject(error), error.wording))
+            before = errors.setdefault(key, error)
+            if before is not error:
+                errors[key] = replace(before, times=before.times + error.times)
     last = next((item.last_error for item in reversed(items) if item.last_error), "")
     return Quoted(tuple(errors.values()), last, sum(item.unread for item in items))

@@ -76,6 +76,8 @@ def _place_follows(facts: Facts, tables: Tables) -> Iterator[Said]:
         yield Said("place.jetpack", row.jetpack, f"jetpacks: {row.key}")
     elif isinstance(facts.place.jetpack, str):
         source = facts.source("place.jetpack")
+    elif isinstance(facts.os.kernel, str) and facts.os.kernel.endswith("-tegra"):
+        source = facts.source("os.kernel")
     if source:
         yield Said("os.name", "linux", source)
         yield Said("os.machine", "aarch64", source)

@@ -105,4 +105,4 @@ def _is_variant(part: str) -> bool:
 
 def _lies_in(row: TorchBuild, searched: frozenset[str]) -> bool:
     name = "cpu" if row.build.backend == "mps" else row.build.name
-    return name in searched or (row.on_pypi and "pypi" in searched)
+    return name in searched or (bool(row.on_pypi) and "pypi" in searched)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from torchdoctor.facts import Facts, Package, Unknown, is_known
 from torchdoctor.readers.lazy import lazily
 from torchdoctor.readers.statement import Said
-from torchdoctor.readers.torch_words import build_of
+from torchdoctor.readers.torch_words import build_named_by, build_of
 from torchdoctor.tables import Tables
 from torchdoctor.tables.torch_builds import TorchBuild
 from torchdoctor.values import Build, CudaVersion, Version
@@ -22,6 +22,7 @@ _UNSUFFIXED_CUDA = ("nvidia-cuda-runtime", "nvidia-cublas", "cuda-toolkit")
 def torch_follows(facts: Facts, tables: Tables) -> Iterator[Said]:
     """The build, its CUDA and its origin, as far as something decides them."""
     yield from _origin_follows(facts)
+    yield from _version_follows(facts)
     build, source = _known_build(facts, tables)
     if build is None:
         return
@@ -41,6 +42,14 @@ def _origin_follows(facts: Facts) -> Iterator[Said]:
     listed = [row for row in facts.packages.items if row.name == "torch" and row.version.partition("+")[0] == public]
     if label and build_of(label) and listed and facts.torch.owner != "conda":
         yield Said("torch.origin", "pytorch" if "+" in listed[0].version else "pypi", facts.source("packages"))
+
+
+def _version_follows(facts: Facts) -> Iterator[Said]:
+    """A torch that answered, and nothing but the version that was asked of the installer, which refused nothing."""
+    asked = facts.torch.requested if isinstance(facts.torch.requested, str) else ""
+    is_there = facts.torch.installed is True and not is_known(facts.torch.offered)
+    if asked and is_there and facts.torch.origin in {"pypi", "pytorch"}:
+        yield Said("torch.version", asked.partition("+")[0], facts.source("torch.requested"))
 
 
 def _known_build(facts: Facts, tables: Tables) -> tuple[Build | None, str]:
@@ -75,8 +84,10 @@ def _pip_build(facts: Facts, tables: Tables) -> tuple[Build | None, str]:
         return Build("mps" if apple else "cpu"), facts.source("torch.cuda")
     row = _pypi_row(facts, tables)
     major = _cuda_major_of_packages(facts)
+    if facts.torch.origin == "pytorch" and not is_known(facts.torch.full):
+        return _build_of_index(facts)
     if row is None:
-        return None, ""
+        return _only_build(facts, tables)
     if major is None or (row.cuda is not None and row.cuda.major == major):
         return row.build, f"torch_builds: {row.key}"
     return _build_of_runtime(facts, tables, row)
@@ -110,6 +121,29 @@ def _pypi_row(facts: Facts, tables: Tables) -> TorchBuild | None:
     return rows[0] if rows and all(row.build == rows[0].build for row in rows) else None
 
 
+def _build_of_index(facts: Facts) -> tuple[Build | None, str]:
+    """The build of the only index that was asked, where that index has but one; Apple's lies beside the CPU build."""
+    indexes = facts.torch.indexes if isinstance(facts.torch.indexes, tuple) else ()
+    builds = {build for index in indexes if (build := build_named_by(index))}
+    is_decided = len(builds) == 1 and facts.os.name != "macos" and not is_known(facts.torch.offered)
+    return (builds.pop(), facts.source("torch.indexes")) if is_decided else (None, "")
+
+
+def _only_build(facts: Facts, tables: Tables) -> tuple[Build | None, str]:
+    """The build that PyPI has for this system in every release, where the release is not known."""
+    if facts.torch.origin != "pypi" or is_known(facts.torch.version) or _is_jetson(facts):
+        return None, ""
+    mine = [
+        row
+        for row in tables.torch_builds.rows
+        if row.on_pypi
+        and row.os == facts.os.name
+        and (not isinstance(facts.os.machine, str) or row.machine == facts.os.machine)
+    ]
+    builds = {row.build for row in mine}
+    return (builds.pop(), f"torch_builds: {facts.os.name} on PyPI") if len(builds) == 1 else (None, "")
+
+
 def _version(facts: Facts) -> Version | None:
     try:
         return Version.parse(facts.torch.version) if isinstance(facts.torch.version, str) else None
@@ -118,7 +152,8 @@ def _version(facts: Facts) -> Version | None:
 
 
 def _is_jetson(facts: Facts) -> bool:
-    return isinstance(facts.place.jetpack, str) or isinstance(facts.place.l4t, str)
+    has_kernel = isinstance(facts.os.kernel, str) and facts.os.kernel.endswith("-tegra")
+    return has_kernel or isinstance(facts.place.jetpack, str) or isinstance(facts.place.l4t, str)
 
 
 def _cuda_major_of_packages(facts: Facts) -> int | None:

@@ -14,6 +14,8 @@ from torchdoctor.recording import PastedText
 
 LINE_LENGTH = 8000  # longer lines are cut: no line we read is longer, and every pattern stays fast
 
+_MANY = 2000  # places of a word: looking at every line is then quicker
+_END = 1000  # characters of an endless word that are looked at, at its beginning and at its end
 _DIGITS = b"0123456789"
 _PROMPT = re.compile(
     r"\s*(?:\([^()]{1,60}\)\s*){0,3}"  # (base), (host)
@@ -68,7 +70,24 @@ class Document:
     @cached_property
     def distinct(self) -> bytes:
         """The lines without their digits, each once: the lines of a long log differ in little else."""
-        return b"\n".join(dict.fromkeys(_without_digits(self.text).split(b"\n")))
+        return b"\n".join(map(_without_middles, dict.fromkeys(self._lines_alike)))
+
+    @cached_property
+    def _alike(self) -> bytes:
+        """The text without its digits."""
+        return _without_digits(self.text)
+
+    @cached_property
+    def _lines_alike(self) -> list[bytes]:
+        return self._alike.split(b"\n")
+
+    def alike(self, index: int) -> bytes:
+        """A line without its digits: the same for lines of a flood."""
+        return self._lines_alike[index]
+
+    def count_alike(self, words: str) -> int:
+        """How often some words stand in the text, whatever the digits between them."""
+        return self._alike.count(_without_digits(words))
 
     def may_have(self, word: str) -> bool:
         """Whether a word may stand in the text, but for its digits: a cheap look before a dear one."""
@@ -81,13 +100,19 @@ class Document:
     def lines_with(self, *words: str) -> list[int]:
         """The free lines that hold any of these words: the cheap way to find the few that matter in a long log."""
         found: set[int] = set()
-        for word in words:
-            place = self.text.find(word) if self.may_have(word) else -1
-            while place >= 0:
-                index = bisect_right(self._starts, place) - 1
-                found.add(index)
-                place = self.text.find(word, self._starts[index + 1])
+        for word in filter(self.may_have, words):
+            found.update(self._lines_of(word))
         return sorted(index for index in found if not self._taken[index])
+
+    def _lines_of(self, word: str) -> Iterator[int]:
+        if self.text.count(word) > _MANY:
+            yield from (index for index, line in enumerate(self._raw) if word in line)
+            return
+        place = self.text.find(word)
+        while place >= 0:
+            index = bisect_right(self._starts, place) - 1
+            yield index
+            place = self.text.find(word, self._starts[index + 1])
 
     def is_free(self, index: int) -> bool:
         """Whether no reader has taken this line."""
@@ -116,6 +141,15 @@ class Document:
     def number(self, index: int) -> int:
         """The number of a line in the file as it was given, of whose middle a part may be missing here."""
         return self._pasted.line_number(index)
+
+
+def _without_middles(line: bytes) -> bytes:
+    """A line of which the endless words, as encoded data is, have lost their middle: no message stands in it."""
+    if len(line) <= LINE_LENGTH:
+        return line
+    return b" ".join(
+        word if len(word) <= LINE_LENGTH else word[:_END] + b" " + word[-_END:] for word in line.split(b" ")
+    )
 
 
 @cache

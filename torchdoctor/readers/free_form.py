@@ -34,6 +34,11 @@ _CUDA_OF_BUILD = lazily(r"(?:CUDA|cu)\s*(\d{1,2}\.\d)\b", re.IGNORECASE)
 _DEVICE = lazily(r"(?:(?:cuda|xpu|hip):\d+\s+)?(?:\d+\s*x\s+)?(.{3,80}?)(?:\s+:\s+\w+|\s*[,;].*|\s+\((?!gfx).*)?$")
 _PROCESSOR = lazily(r"\b(?:CPU|Xeon|Core\(TM\)|Ryzen|EPYC|Threadripper|Processor)\b", re.IGNORECASE)
 _COUNT = lazily(r"(\d{1,2})\s*x\s+")
+# As people say it: the key of a program's settings is lower case, and its None means that nothing was set.
+_NO_GPU = lazily(
+    r"[\s*\-•`\"|]{0,40}(?:GPUs?|GPU\(s\)|GPU (?:type|model|name|info)|(?i:graphics|video) card)"
+    r"[\s*`\"]{0,60}[:=|][\s*`\"]{0,60}(?:none|[Nn]o|(?:none, )?[Nn]o (?:dedicated |discrete )?GPU)[\s`\",.*]{0,40}$"
+)
 _MODEL = lazily(r"(?:nvidia|amd|intel|apple)/\S", re.IGNORECASE)  # a language model's name on a hub
 _SIZE = lazily(r"(\d{1,9}(?:\.\d{1,3})?) ?([MGT])i?B(?: RAM)?")
 _UNITS = {"M": 1024**2, "G": 1024**3, "T": 1024**4}
@@ -109,6 +114,9 @@ def _python(value: str, spot: Spot) -> Iterator[Said]:
 
 
 def _gpu(value: str, spot: Spot) -> Iterator[Said]:
+    if _NO_GPU.match(spot.text):
+        yield Said("gpus", (), spot.source)
+        return
     match = _DEVICE.match(value)
     if not match or not vendor_of(match[1]) or _PROCESSOR.search(value) or _MODEL.match(value):
         return

@@ -11,8 +11,20 @@ from torchdoctor.values import GfxId
 MEBIBYTE = 1024 * 1024
 
 _VENDORS = (
-    ("amd", lazily(r"\b(?:AMD|Radeon|Instinct|FirePro|gfx[0-9a-f]{3,4})\b", re.IGNORECASE)),
-    ("intel", lazily(r"\bIntel(?:\(R\))?|\bArc(?:\(TM\))?\s+[AB]\d", re.IGNORECASE)),
+    (
+        "amd",
+        lazily(
+            r"\b(?:AMD|Radeon|Instinct|FirePro|gfx[0-9a-f]{3,4}|RX ?(?:Vega\b|\d{3,4}(?: ?(?:XTX?|GRE|[MS]))?))\b",
+            re.IGNORECASE,
+        ),
+    ),
+    (
+        "intel",
+        lazily(
+            r"\bIntel(?:\(R\))?|\bArc(?:\(TM\))?\s+(?:Pro\s+)?[AB]\d|\bIris (?:Xe|Plus|Pro)\b|\bUHD Graphics\b",
+            re.IGNORECASE,
+        ),
+    ),
     ("apple", lazily(r"\bApple\s+M\d", re.IGNORECASE)),
     ("nvidia", lazily(r"\b(?:NVIDIA|GeForce|Tesla|Quadro|RTX|GTX|TITAN|Jetson|GRID|nvgpu)\b", re.IGNORECASE)),
 )

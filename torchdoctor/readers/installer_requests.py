@@ -39,33 +39,32 @@ _CONDA_PLAN = lazily(rf"\S{{1,80}}::pytorch-({VERSION})-([\w.]{{1,80}})(?=\s|$)"
 _CONDA_EXPORT = lazily(rf"-\s+(?:\S+::)?pytorch=({VERSION})=([\w.]{{1,80}})$")
 _MAMBA_PLAN = lazily(rf"\+ pytorch\s+({VERSION})\s+([\w.]{{1,80}})\s+\S")
 _PINNED = lazily(r"-\s+python (3\.\d{1,2})(?:\.\*)?(?=\s|$)")
-_COMMAND = lazily(rf"\binstall\b.{{0,300}}?[\s\"']torch==({VERSION})")
-_COMMAND_INDEX = lazily(r"(?:--index-url|--extra-index-url|-i|--default-index|--index)[ =](\S{3,200})")
-
 _HOST = lazily(r"^\w{1,10}://([^/\s]{1,200})(.*)$")
 
 
 def _indexes(spot: Spot) -> Iterator[Said]:
     if match := _INDEXES.search(spot.text):
-        yield from _asked(match[1].split(","), spot)
+        yield from asked_indexes(match[1].split(","), spot)
 
 
-def _asked(links: Iterable[str], spot: Spot) -> Iterator[Said]:
+def asked_indexes(links: Iterable[str], spot: Spot) -> Iterator[Said]:
     """The indexes; of one that is in no row, a mirror or a private one, the host is not told."""
-    known = {_HOST.sub(r"\1", row.url) for row in spot.tables.indexes.rows if row.url}
+    rows = spot.tables.indexes.rows
+    known = {_HOST.sub(r"\1", row.url) if row.url else f"{row.id}.org" for row in rows}  # the default's own host
     stripped = (_CREDENTIALS.sub("://", link.strip()) for link in links if link.strip())
     told = (link if _HOST.sub(r"\1", link) in known else _HOST.sub(r"https://<mirror>\2", link) for link in stripped)
     if indexes := tuple(told):
         yield Said("torch.indexes", indexes, spot.source)
 
 
-def _requested(version: str, spot: Spot) -> Iterator[Said]:
+def asked_version(version: str, spot: Spot) -> Iterator[Said]:
+    """The torch that an installer was asked for, which need not be the one that is there."""
     yield Said("torch.requested", version.replace("%2B", "+"), spot.source)
 
 
 def _collecting(spot: Spot) -> Iterator[Said]:
     if match := _COLLECTING.search(spot.text):
-        yield from _requested(match[1], spot)
+        yield from asked_version(match[1], spot)
 
 
 def _offered(spot: Spot) -> Iterator[Said]:
@@ -73,7 +72,7 @@ def _offered(spot: Spot) -> Iterator[Said]:
     if not (match := _OFFERED.search(spot.text)):
         return
     if match[1]:
-        yield from _requested(match[1], spot)
+        yield from asked_version(match[1], spot)
     versions = tuple(version.strip() for version in match[2].split(","))
     if versions == ("none",):
         yield Said("torch.offered", (), spot.source)
@@ -83,7 +82,7 @@ def _offered(spot: Spot) -> Iterator[Said]:
 
 def _unsupported(spot: Spot) -> Iterator[Said]:
     if match := _UNSUPPORTED.search(spot.text):
-        yield from _requested(match[1], spot)
+        yield from asked_version(match[1], spot)
 
 
 def _other_python(spot: Spot) -> Iterator[Said]:
@@ -126,22 +125,22 @@ def _is_macs_machine(tag: str, said: Said) -> bool:
 
 def _uv_asked(spot: Spot) -> Iterator[Said]:
     if match := _UV_ASKED.search(spot.text):
-        yield from _requested(match[1], spot)
+        yield from asked_version(match[1], spot)
     if match := _UV_REFUSED.search(spot.text):
         yield Said("torch.offered", (), spot.source)
-        yield from _asked([match[2]], spot)
+        yield from asked_indexes([match[2]], spot)
 
 
 def _poetry(spot: Spot) -> Iterator[Said]:
     if match := _POETRY_ASKED.search(spot.text):
-        yield from _requested(match[1], spot)
+        yield from asked_version(match[1], spot)
     elif match := _POETRY_ENVIRONMENT.search(spot.text):
         yield Said("python.tag", PythonTag.parse(match[1]), spot.source)
 
 
 def _conda_asked(spot: Spot) -> Iterator[Said]:
     if match := _CONDA_ASKED.search(spot.text):
-        yield from _requested(match[1], spot)
+        yield from asked_version(match[1], spot)
 
 
 def _conda_plan(spot: Spot) -> Iterator[Said]:
@@ -168,15 +167,6 @@ def _pinned(spot: Spot) -> Iterator[Said]:
             return
 
 
-def _typed(spot: Spot) -> Iterator[Said]:
-    """An install command as somebody typed it: what was wanted, not what is there."""
-    if match := _COMMAND.search(spot.text):
-        yield from _requested(match[1], spot)
-        yield from _asked(_COMMAND_INDEX.findall(spot.text), spot)
-
-
-_INSTALLER = r"(?:\S{0,120}python\S{0,12} -m |\S{0,120}uv )?\S{0,120}pip3?\S{0,6} install|uv add"
-_PROMPTED = rf"\s*(?:.{{0,120}}?[$#>%!]\s*)?(?:sudo )?(?:{_INSTALLER})\s"
 _ASKED = ("Because torch==", "that torch==", "`torch==", "`torch` (v")
 _POETRY = r".{0,200}?(?:installation candidates for torch|pypoetry)"
 RECOGNISERS = (
@@ -196,5 +186,4 @@ RECOGNISERS = (
         r"\s*(?:-\s+(?:\S+::)?pytorch=|\+ pytorch\s)", _conda_plan, "pytorch", words=("::pytorch=",), keeps=True
     ),
     Recogniser(r".{0,80}?Currently pinned specs:", _pinned, words=("Currently pinned specs",), keeps=True),
-    Recogniser(_PROMPTED, _typed, words=("pip install", "pip3 install", "uv add "), keeps=True),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 
 from torchdoctor.facts import Gpu
 from torchdoctor.readers.driver_lines import NUMBER, loaded_driver
@@ -21,6 +21,7 @@ _PCI_OF_LOG = lazily(
 _FABRIC = lazily(rf"driver interface version {NUMBER} don't match with driver version ({NUMBER})")
 _CLIENT = lazily(rf"API mismatch: the client has the version ({NUMBER})")
 _MODULE = lazily(rf"this kernel module has the version ({NUMBER})")
+_XID = lazily(r"Xid \(([^)]{0,60})\): (\d{1,4})\b")
 _LOG_WINDOW = 8  # lines of one kernel message
 
 
@@ -74,10 +75,19 @@ def _fabric_manager(spot: Spot) -> Iterator[Said]:
         yield from loaded_driver(match[1], spot.source)
 
 
+def _xid(text: str) -> Hashable:
+    """Of which GPU an Xid is, and its number."""
+    match = _XID.search(text)
+    return match and match.groups()
+
+
 _WORDS = ("NVRM:", "nvidia-uvm:", "nvidia-modeset:", "dxgk:")
 RECOGNISERS = (
     Recogniser(r".{0,100}\bNVRM: loading NVIDIA UNIX", _loading, words=("NVRM: loading NVIDIA",), keeps=True),
-    Recogniser(r".{0,100}\b(?:NVRM:|nvidia-uvm:|nvidia-modeset:|dxgk:)", _kernel_log, words=_WORDS, keeps=True),
+    Recogniser(r".{0,100}\bNVRM: Xid ", _kernel_log, words=("NVRM: Xid",), keeps=True, most=2, tells=_xid),
+    Recogniser(
+        r".{0,100}\b(?:NVRM:(?! Xid )|nvidia-uvm:|nvidia-modeset:|dxgk:)", _kernel_log, words=_WORDS, keeps=True
+    ),
     Recogniser(
         r".{0,160}driver interface version \d", _fabric_manager, words=("driver interface version",), keeps=True
     ),

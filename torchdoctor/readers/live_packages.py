@@ -20,6 +20,8 @@ DISTRIBUTIONS = Want(
     name="distributions",
 )  # fmt: skip
 WANTS = (DISTRIBUTIONS,)
+# Asked only where torch may be replaced: the metadata of every distribution is read for it.
+REQUIRERS = Want("requirers", ("nvidia-", "cuda-", "triton", "pytorch-triton"), seconds=20.0, name="requirers")
 
 Row = Mapping[str, Any]
 
@@ -33,7 +35,8 @@ def read(recording: Recording) -> Iterator[Said]:
     builds = {
         (normalised(row), row["version"]): str(row["build"]) for row in rows if "build" in row and "version" in row
     }
-    python = [_package(row, builds) for row in rows if "build" not in row and row.get("name")]
+    spare = _only_torchs(answers)
+    python = [_package(row, builds, spare) for row in rows if "build" not in row and row.get("name")]
     names = {package.name for package in python}
     conda = [_package(row, builds) for row in rows if "build" in row and normalised(row) not in names]
     yield Said("packages", Packages(tuple(python + conda), complete=True), "distributions")
@@ -52,7 +55,15 @@ def owner_of(row: Row) -> str:
     )
 
 
-def _package(row: Row, builds: Mapping[tuple[str, Any], str]) -> Package:
+def _only_torchs(answers: Answers) -> frozenset[str]:
+    if not answers.rows(REQUIRERS):
+        return frozenset()
+    from torchdoctor.readers.live_requirers import only_torchs  # of no use to commands that never ask
+
+    return only_torchs(answers.rows(REQUIRERS))
+
+
+def _package(row: Row, builds: Mapping[tuple[str, Any], str], only_torchs: frozenset[str] = frozenset()) -> Package:
     name = normalised(row)
     requires = row.get("requires")
     return Package(
@@ -64,4 +75,5 @@ def _package(row: Row, builds: Mapping[tuple[str, Any], str]) -> Package:
         requires=tuple(map(str, requires))
         if isinstance(requires, list)
         else Unknown("requirement list of the package"),
+        only_torchs=name in only_torchs,
     )

@@ -24,7 +24,7 @@ def read(recording: Recording) -> Iterator[Said]:
             yield Said(f"python.{name}", answers.python[name], _SOURCE)
     if answers.said("machine"):
         yield Said("python.machine", canonical_machine(answers.said("machine"), answers.os_name), _SOURCE)
-    kind = _environment(answers)
+    kind = environment_of(answers)
     yield Said("python.environment", kind, _SOURCE)
     yield Said(
         "python.externally_managed", kind == "system" and bool(answers.python.get("externally_managed")), _SOURCE
@@ -47,7 +47,8 @@ def _version(answers: Answers) -> Iterator[Said]:
     )
 
 
-def _environment(answers: Answers) -> str:
+def environment_of(answers: Answers) -> str:
+    """The kind of environment: venv, conda, conda-base or system."""
     own, base = answers.said("prefix"), answers.said("base_prefix")
     if own != base or answers.python.get("venv"):
         return "venv"

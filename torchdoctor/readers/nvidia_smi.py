@@ -26,6 +26,7 @@ _WINDOWS = lazily(r"\b(?:Driver-Model|TCC/WDDM|WDDM|MCDM)\b")
 _ROW = lazily(r"\s*(\d{1,3})\s+(\S.*?)\s+(?:On|Off|N/A|WDDM|TCC|MCDM|ERR!|Enabled|Disabled)\s*$")
 _BUS = lazily(r"\s*([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9A-Fa-f]|N/A|ERR!)\s")
 _MEMORY = lazily(r"(?:(\d{1,7})MiB)?\s*/\s*(\d{2,7})MiB")
+_POWER = lazily(r"\d{1,4}W\s*/\s*(\d{1,4})W\s*$")
 _MIG_STATE = lazily(r"\s*(Enabled|Disabled)\*?\s*$")
 _MIG_ROW = lazily(r"\s*(\d{1,3})\s+\d+\s+\d+\s+\d+\s*$")
 _NO_MIG = lazily(r"No MIG devices found")
@@ -143,7 +144,9 @@ def _row_gpu(name: str, bus: str, tables: Tables | None) -> Gpu:
 
 
 def _more(gpu: Gpu, cells: list[str]) -> Gpu:
-    """The second line holds the memory, the third the MIG mode."""
+    """The second line holds power and memory, the third the MIG mode."""
+    if power := _POWER.search(cells[0]):
+        gpu = replace(gpu, power_limit=int(power[1]))
     if memory := _MEMORY.search(cells[1]):
         gpu = replace(gpu, memory=int(memory[2]) * MEBIBYTE)
         if memory[1]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
 
@@ -11,6 +12,7 @@ from torchdoctor.readers.nvidia_smi_csv import is_csv
 from torchdoctor.readers.nvidia_smi_values import NAMES
 
 KIND = "nvidia_smi"
+_MANY = 20  # lines that differ in their digits alone: of more not every one is looked at
 
 _TABLE = lazily(r"\s*(?:[|+].*[|+]|[|+][-=+|\s]*)$")
 _TABLE_START = lazily(r"\s*\|\s*NVIDIA-SMI\s+\S|\s*\|\s+\d+\s+\S.*\|\s*(?:[0-9A-Fa-f]{4,8}:[0-9A-Fa-f:.]{7}|N/A)\s.*\|")
@@ -67,11 +69,16 @@ def _long(document: Document) -> Iterator[Part]:
 
 def _tables(document: Document) -> Iterator[Part]:
     """A table may begin anywhere: at its header, or at a GPU's row when the header was cut off."""
-    for index in document.lines_with("NVIDIA-SMI ", "0000", "(nvgpu)"):
+    others: set[bytes] = set()  # kinds of lines that begin no table, in a flood of them
+    for index in document.lines_with("NVIDIA-SMI ", "0000:", "(nvgpu)"):
         text = document.texts[index]
-        if document.is_free(index) and (_TABLE_START.match(text) or _HEADER_ALONE.match(text)):
+        if not document.is_free(index) or document.alike(index) in others:
+            continue
+        if _TABLE_START.match(text) or _HEADER_ALONE.match(text):
             end = _end(document, index, lambda text: not text or bool(_TABLE.match(text)))
             yield document.take(KIND, range(index, end))
+        elif "|" not in text:
+            others.add(document.alike(index))
 
 
 def _lists(document: Document) -> Iterator[Part]:
@@ -82,21 +89,30 @@ def _lists(document: Document) -> Iterator[Part]:
 
 
 def _failures(document: Document) -> Iterator[Part]:
-    """Failures stay among the messages too, for the readers of logs."""
+    """Failures stay among the messages too, for the readers of logs; of a flood of one the first ones tell it."""
+    times: Counter[bytes] = Counter()
     for index in document.lines_with(*_FAILURES):
+        times[document.alike(index)] += 1
+        if times[document.alike(index)] > _MANY:
+            continue
         end = _end(document, index, lambda text: text.lstrip().startswith(_FAILURE_FOLLOWS))
         yield document.part(KIND, range(index, end))
 
 
 def _csv(document: Document) -> Iterator[Part]:
     """A header and its rows, or rows alone; one column needs its first row as well to be told from other text."""
+    others: Counter[bytes] = Counter()  # kinds of lines that are none, in a flood of them
     for found in document.lines_with(*_CSV_WORDS):
+        if others[document.alike(found)] > _MANY:
+            continue
         index = found - 1 if found and document.texts[found - 1] in NAMES else found
         text = document.texts[index]
         following = document.texts[index + 1] if index + 1 < len(document) else ""
         if document.is_free(index) and _CSV.match(text) and is_csv(f"{text}\n{following}"):
             end = _end(document, index, partial(_has_columns, count=text.count(",")))
             yield document.take(KIND, range(index, end))
+        else:
+            others[document.alike(found)] += 1
 
 
 def _has_columns(text: str, count: int) -> bool:

@@ -15,6 +15,7 @@ from torchdoctor.values import CudaVersion, DriverVersion, GpuArch
 NAMES = {"name", "gpu_name"}
 ARCH = lazily(r"\d{1,2}\.\d")
 MEMORY = lazily(r"(\d{2,7})(?: MiB)?")
+_WATTS = lazily(r"(\d{1,4})(?:\.\d{1,2})?(?: W)?")
 NOT_THERE = lazily(r"\[?(?:N/A|Not Supported|Unknown Error|GPU requires reset)\]?", re.IGNORECASE)
 SICK = {"unknown error": "unknown error", "gpu requires reset": "requires reset"}
 
@@ -74,6 +75,8 @@ def gpu_of(values: Values) -> Gpu:
         gpu = replace(gpu, pci_address=address)
     if memory := MEMORY.fullmatch(values.get("memory.total", "")):
         gpu = replace(gpu, memory=int(memory[1]) * MEBIBYTE)
+    if power := _WATTS.fullmatch(values.get("power.limit") or values.get("enforced.power.limit") or ""):
+        gpu = replace(gpu, power_limit=int(power[1]))
     if ARCH.fullmatch(values.get("compute_cap", "")):
         gpu = replace(gpu, compute_capability=GpuArch.parse(values["compute_cap"]))
     if device := _PCI_ID.fullmatch(values.get("pci.device_id", "")):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 
 from torchdoctor.facts import Package, Packages
@@ -32,6 +33,7 @@ _ANCHOR = lazily(
 _ANCHOR_STARTS = ("nvidia-", "torch-", "torch_", "cuda-", "rocm-sdk")
 _OFFER = lazily(r"\bonly the following versions? of\b|^[\s\u2502]*(?:are )?available:$")
 _PIP_ITSELF = "pip"
+_MANY = 20  # lines that differ in their digits alone and are no rows
 _WHOLE = 5  # a complete list is longer than this
 
 RowReader = Callable[[str], Package | None]
@@ -65,9 +67,15 @@ def _block(document: Document, start: int, row: RowReader) -> list[int]:
 
 def _without_header(document: Document) -> Iterator[Part]:
     """Rows without a header around a package of the torch world; what stands beside it in that form is a row too."""
+    others: Counter[bytes] = Counter()  # kinds of lines that are no row, in a flood of them
     for index in document.lines_with(*_ANCHORS, *_ANCHOR_STARTS):
+        if others[document.alike(index)] > _MANY:
+            continue
+        others[document.alike(index)] += 1
         for kind, row in _FORMS:
             package = row(document.texts[index].strip()) if document.is_free(index) else None
+            if package:
+                others.clear()
             if package and _is_anchor(package.name) and not _is_offer(document, rows := _run(document, index, row)):
                 yield document.take(kind, rows)
 

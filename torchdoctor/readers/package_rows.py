@@ -15,6 +15,7 @@ _FILE = lazily(rf"({_NAME})\s+@\s+\S*?/(?:[\w.]+)-(\d[\w.!+%]{{0,60}})-\S*\.whl\
 _TABLE = lazily(
     rf"({_NAME})\s+({_VERSION})(?:\s+(?:[/~\\]|[A-Za-z]:[\\/]).*|\s+(?:pip|uv|conda|poetry)|\s*(?://|#).*)?$"
 )
+_OLD_TABLE = lazily(rf"({_NAME}) \(({_VERSION})(?:, (?:[/~\\]|[A-Za-z]:[\\/]).{{0,200}})?\)$")  # pip before version 10
 _CONDA = lazily(
     rf"({_NAME})\s+({_VERSION})(?:\s+([\w.+*<>-]{{1,80}})(?:\s+\[[\w,-]{{1,60}}\])?(?:\s+(\S{{1,120}}))?)?$"
 )
@@ -34,7 +35,7 @@ def freeze_row(text: str) -> Package | None:
 
 def table_row(text: str) -> Package | None:
     """Read a row of ``pip list``: a name, a version, and perhaps a folder or an installer."""
-    match = _TABLE.match(text)
+    match = _TABLE.match(text) or _OLD_TABLE.match(text)
     if match and _EXPRESSION.match(text):
         return None
     return Package(name=normalised(match[1]), version=match[2].removeprefix("v")) if match else None

@@ -6,10 +6,12 @@ from collections.abc import Iterable, Iterator
 
 from torchdoctor.facts import Quoted
 from torchdoctor.readers import collect_env, nvidia_smi, package_lists, prose, sections
+from torchdoctor.readers.container_marks import container_said
 from torchdoctor.readers.document import Document, Part
 from torchdoctor.readers.error_texts import last_error, read_errors
 from torchdoctor.readers.recogniser import read_lines
 from torchdoctor.readers.statement import Said
+from torchdoctor.readers.typed_installs import origin_said
 from torchdoctor.recording import PastedText
 from torchdoctor.tables import Tables
 
@@ -42,14 +44,16 @@ def _about_one_torch(said: list[Said]) -> Iterator[Said]:
 
 def _read_text(document: Document, tables: Tables) -> Iterator[tuple[int, Said]]:
     errors = read_errors(document, tables.known_errors)
-    if errors.is_documentation:
+    last = last_error(document, errors)
+    if errors.is_documentation and not last:
         yield _PROSE, Said("quoted", Quoted(errors.items), document.name)  # the machines it speaks of are not this host
         return
     for part in sections.find_parts(document):
         yield from _read_part(part, tables)
     yield from ((_LINES, said) for said in read_lines(document, sections.recognisers(), tables))
     yield from ((_PROSE, said) for said in prose.read_prose(document))
-    yield _PROSE, Said("quoted", Quoted(errors.items, last_error(document), document.omitted), document.name)
+    yield from ((_PROSE, said) for said in (*container_said(document), *origin_said(document)))
+    yield _PROSE, Said("quoted", Quoted(errors.items, last, document.omitted), document.name)
 
 
 def _read_part(part: Part, tables: Tables) -> Iterator[tuple[int, Said]]:

@@ -18,10 +18,12 @@ _SQUARE = (
     rf"\[(?:{_DAY}|{_OTHER_DAY}|\d\d:\d\d:\d\d)\]\s+(?:{_LEVEL}\s{{1,8}}(?=\S))?",
     rf"\[{_LEVEL}\]\s+",
     r"\[(?:rank|default|trainer|worker|Rank )\s?\d{1,5}(?:\|\d{1,5})?\]:?\s?",  # torchrun
-    r"\[\d{1,4},\d{1,5}\]<std(?:out|err)>:\s?",  # mpirun
+    r"\[\d{1,4},(?:\d{1,5}|mpirank:\d{1,5},[\w.-]{1,40})\]<std(?:out|err)>:\s?",  # mpirun, SageMaker
     r"\[pod/[\w./-]{1,160}\]\s",
 )
-_ROUND = (r"\((?:[\w.<>:-]{1,60} )?(?:rank=\d{1,5} )?pid=\d{1,8}(?:, ip=[\d.]{1,40})?\)\s?",)  # vLLM, Ray
+_ROUND = (
+    r"\((?:[\w.<>:-]{1,60},? )?(?:rank=\d{1,5},? )?pid=\d{1,8}(?:, ip=[\d.]{1,40})?\)\s?",  # vLLM, Ray, SkyPilot
+)
 _NUMBER_SIGN = (r"#\d{1,4} \d{1,6}\.\d{1,4} ",)  # BuildKit
 _BLANK = (rf"\s{{0,12}}[{_FRAMES}](?:\s|$)", r"(?:\s{0,12}>(?!>) ?)+")  # a box; quoted in a mail or an issue
 _JOB = (rf"[^\t]{{1,80}}\t[^\t]{{1,80}}\t(?={_DAY})",)  # gh run view --log

@@ -51,6 +51,11 @@ _VERSION_OF = lazily(
     r"|flash[_-]attn|deepspeed|vllm|numpy|torchvision|torchaudio)`? version\s*[:=]\s*v?(\d[\w.+]{0,40})\s*$",
     re.IGNORECASE,
 )
+_LISTED = lazily(
+    r"(?:^|[,;|]\s{1,4}|\b(?:using|with)\s)(vllm|sglang|tensorrt-llm)[ =]{1,2}"
+    r"v?(\d{1,2}\.\d{1,3}\.\d{1,3}[\w.]{0,12})(?=[,;|]|\s*$)",
+    re.IGNORECASE,
+)
 
 
 def _unsloth(spot: Spot) -> Iterator[Said]:
@@ -180,6 +185,14 @@ def _version_of(spot: Spot) -> Iterator[Said]:
         yield Said("packages", Packages((package,)), spot.source)
 
 
+def _listed(spot: Spot) -> Iterator[Said]:
+    """``vllm 0.6.3, torch 2.4.0, RTX 4090``: a host described in one line."""
+    yield from (
+        Said("packages", Packages((Package(name=normalised(name), version=version),)), spot.source)
+        for name, version in _LISTED.findall(spot.text)
+    )
+
+
 _NAMES = (
     "xformers transformers accelerate diffusers peft bitsandbytes huggingface safetensors triton flash deepspeed vllm "
     "numpy torchvision torchaudio"
@@ -207,5 +220,11 @@ RECOGNISERS = (
     ),
     Recogniser(r"\s*(?:torch (?:cuda )?version|shared memory \(/dev/shm\) size) \.{3,}", _report, "torch shared"),
     Recogniser(r".{0,100}?(?:LLM engine \(v|server version |bitsandbytes v)\d", _engine, words=_ENGINES, keeps=True),
+    Recogniser(
+        r".{0,200}?(?i:vllm|sglang|tensorrt-llm)[ =]",
+        _listed,
+        words=("llm ", "LLM ", "llm=", "lang ", "Lang "),
+        keeps=True,
+    ),
     Recogniser(r"[\s*`-]{0,20}[\w-]+`? (?i:version)\s*[:=]\s*v?\d", _version_of, _NAMES),
 )

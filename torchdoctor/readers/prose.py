@@ -45,7 +45,12 @@ _L4T = lazily(r"\bL4T [rR]?(\d{2}\.\d{1,2}(?:\.\d{1,2})?)\b")
 _GPU = lazily(
     r"\b(NVIDIA [A-Z]{1,2}\d{1,3}[A-Z]{0,2}\b(?:-[A-Z]+\d?-\d+GB)?|(?:NVIDIA )?(?:GeForce )?[RG]TX ?(?:PRO )?\d{3,4}"
     r"(?: ?T[Ii]| SUPER)*(?: Laptop GPU)?"
-    r"|(?:AMD )?Radeon(?:\(TM\))? (?:RX )?\d{3,4}[A-Z]{0,3}(?: XTX?)?|Intel Arc [AB]\d{3}M?)\b"
+    r"|(?:AMD )?(?:Radeon(?:\(TM\))? (?:RX )?|RX ?)\d{3,4}[A-Z]{0,3}(?: (?:XTX?|GRE))?"
+    r"|(?:Intel )?Arc (?:Pro )?[AB]\d{2,3}M?)\b"
+)
+_ONLY_INTEL = lazily(  # the graphics inside a processor count only where the writer says that there are no others
+    r"(?:(?<=\bonly )|(?=[^.,;]{4,60}\bonly\b))"
+    r"\b(Intel(?:\(R\))? (?:Iris|U?HD)(?:\(R\))?(?: (?:Xe|Plus|Pro))?(?: Graphics)?(?: \d{3,4})?)\b"
 )
 _OWN = (
     r"(?:用的(?:是)?|我的(?:显卡|卡)?是?|显卡(?:是|为|\uff1a|:)?"
@@ -57,6 +62,12 @@ _OWN_AMD = lazily(  # the digits alone may be those of a processor
     r"|AMD ?\d{4} ?(?:XTX?|GRE)|(?:AMD|Radeon)(?: Radeon)? ?(?:GPU|显卡|(?:graphics |video )?card)))(?![A-Za-z0-9])"
 )
 _FIRST_PERSON = lazily(r"(?:I am|I'm|I use|I have|We are|We use|We have|My)\b")
+_LISTED = lazily(  # a sentence that lists what a host has: hardware and systems between commas, and no verb
+    r"(?=[^,]{2,60}, [^,]{2,60}, )(?:\d{1,2} ?x ?)?"
+    r"(?:(?:NVIDIA |AMD )?(?:GeForce |Radeon |Tesla |Quadro )?(?:[RG]TX|RX|[AHLTV]\d{1,3})\b"
+    r"|Ubuntu|Debian|Fedora|Windows|macOS|WSL|Jetson)"
+    r"(?!.{0,140}\b(?:is|are|was|works?|need\w*|support\w*|should|can|if|or)\b)"
+)
 _SENTENCE_END = lazily(r"(?<=[.!?])\s+")
 _GFX = lazily(r"^\s*((?:AMD )?Radeon.{1,60}\(gfx[0-9a-f]{3,4}\))")
 _PYTHON = lazily(r"\b[Pp]ython(?: version)?[ :=-]{0,2}v?(3\.\d{1,2}(?:\.\d{1,2})?)\b")
@@ -99,11 +110,15 @@ def _parted(lines: list[tuple[int, str]]) -> Iterator[tuple[int, str]]:
 
 def _said(text: str, source: str) -> Iterator[Said]:
     """What a line says, or of a long one the sentences that speak of the writer's own host."""
-    sentences = [text] if len(text) <= _SHORT_LINE else filter(_FIRST_PERSON.match, _SENTENCE_END.split(text))
+    sentences = [text] if len(text) <= _SHORT_LINE else filter(_is_of_the_writer, _SENTENCE_END.split(text))
     for sentence in filter(_is_prose, sentences):
         yield from _line(sentence, source)
     if len(text) <= _LONG_LINE and (own := _OWN_AMD.search(text)):
         yield Said("gpus", (named_gpu(own[1], vendor="amd"),), source)
+
+
+def _is_of_the_writer(sentence: str) -> bool:
+    return bool(_FIRST_PERSON.match(sentence) or _LISTED.match(sentence))
 
 
 def _is_prose(text: str) -> bool:
@@ -174,6 +189,7 @@ _WORDS: tuple[tuple[re.Pattern[str], Callable[[str, str], Iterator[Said]]], ...]
     (_L4T, lambda text, source: iter([Said("place.l4t", text, source)])),
     (_GFX, lambda text, source: iter([Said("gpus", (named_gpu(text),), source)])),
     (_GPU, lambda text, source: iter([Said("gpus", (named_gpu(text),), source)])),
+    (_ONLY_INTEL, lambda text, source: iter([Said("gpus", (named_gpu(text),), source)])),
     (_PYTHON, python_said),
     (_TORCH, _torch),
     (_DRIVER, _driver),

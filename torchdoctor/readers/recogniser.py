@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -49,13 +50,19 @@ class Spot:
         return next((text.strip() for text in reversed(before) if text), "")
 
 
+def nothing_more(_text: str) -> Hashable:
+    """Tell lines apart by their words alone."""
+    return None
+
+
 @record(frozen=True, slots=True, eq=False)
 class Recogniser:
     """One kind of line: a pattern for its start, and what such a line says.
 
     A line is tried only when its first word is one of ``first`` (lower case, separated by blanks) or when it holds one
     of ``words``. ``keeps`` leaves the line among the messages, for readers of logs; ``drops`` takes it out of them
-    though it says nothing, because it is part of a tool's answer.
+    though it says nothing, because it is part of a tool's answer. Of kept lines that are alike only ``most`` are
+    read: those of a flood say the same. They differ in their digits, except in what the reader ``tells`` apart.
     """
 
     pattern: str
@@ -64,6 +71,8 @@ class Recogniser:
     words: tuple[str, ...] = ()
     keeps: bool = False
     drops: bool = False
+    most: int = 20
+    tells: Callable[[str], Hashable] = nothing_more
 
 
 def nothing(_spot: Spot) -> Iterator[Said]:
@@ -90,6 +99,19 @@ def read_lines(document: Document, recognisers: Sequence[Recogniser], tables: Ta
                 break
 
 
+def _of_few(indices: Sequence[int], recogniser: Recogniser, document: Document) -> Iterator[int]:
+    """The lines to read: all, or of those that are alike the first ones."""
+    if not recogniser.keeps or len(indices) <= recogniser.most:
+        yield from indices
+        return
+    times: Counter[Hashable] = Counter()
+    for index in indices:
+        key = document.alike(index), recogniser.tells(document.texts[index])
+        times[key] += 1
+        if times[key] <= recogniser.most:
+            yield index
+
+
 def _statements(recogniser: Recogniser, spot: Spot) -> list[Said]:
     """What a line says; nothing when something in it only looks like a version."""
     try:
@@ -108,7 +130,7 @@ def _candidates(document: Document, recognisers: Sequence[Recogniser]) -> dict[i
             found[index] = set(places)
     for place, recogniser in enumerate(recognisers):
         present = [word for word in recogniser.words if document.may_have(word)]
-        for index in document.lines_with(*present) if present else ():
+        for index in _of_few(document.lines_with(*present), recogniser, document) if present else ():
             found.setdefault(index, set()).add(place)
     return {index: [recognisers[place] for place in sorted(places)] for index, places in found.items()}
 

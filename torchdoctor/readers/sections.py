@@ -28,17 +28,19 @@ def recognisers() -> list[Recogniser]:
         job_lines,
         kernel_log_lines,
         memory_lines,
+        printed_lines,
         program_lines,
         sessions,
         system_lines,
         tool_lines,
         trace_lines,
+        typed_installs,
         variables,
         vendor_tools,
     )
 
     machine = (bus_lines, vendor_tools, kernel_log_lines, driver_lines, job_lines, system_lines)
-    programs = (tool_lines, installer_lines, installer_requests, image_lines, sessions, compile_lines)
-    words = (program_lines, gpu_answers, memory_lines, trace_lines, variables, free_form)
+    programs = (tool_lines, installer_lines, installer_requests, typed_installs, image_lines, sessions, compile_lines)
+    words = (program_lines, gpu_answers, printed_lines, memory_lines, trace_lines, variables, free_form)
     items = [item for module in (*machine, *programs, *words) for item in module.RECOGNISERS]
     return [*items, *system_lines.LAST]

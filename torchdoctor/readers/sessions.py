@@ -24,20 +24,25 @@ _NAME = "cuda.get_device_name"
 _WORD = lazily(r"\[[^\]]{0,2000}\]|\([^)]{0,40}\)|\S+")
 _ARCHES = lazily(r"\[((?:'(?:(?:sm|compute)_\d{2,3}[af]?|gfx\w{3,12})'(?:, )?){1,40})\]")
 _PAIR = lazily(r"\((\d{1,2}), (\d)\)")
+_TUPLE = lazily(r"\(((?:'[^']{0,120}'|\([^()]{0,40}\)|\[[^\[\]]{0,2000}\]|[^\s,'()\[\]]{1,80})(?:, |\)$)){2,9}")
+_ITEM = lazily(r"('[^']{0,120}'|\([^()]{0,40}\)|\[[^\[\]]{0,2000}\]|[^\s,'()\[\]]{1,80})(?:, |\)$)")
+_AS_ROOT = lazily(r"(?:^|[$#%>;&|]\s{0,4})\s*(?:sudo|doas)\s(?!(?:.{0,60}?\s)?-u\s?(?!root\b|0\b))")
 _WINDOW = 5  # lines in which an answer may follow: a warning may stand between
 
 
 def _typed(spot: Spot) -> Iterator[Said]:
     """Each expression on the line with its part of the answer."""
     matches = list(_EXPRESSION.finditer(spot.text))
-    if not matches:
+    if not matches or _AS_ROOT.search(spot.text[: matches[0].start()]):  # what root sees others may not
         return
     names = [match[1] for match in matches]
-    for answer in _answers(spot, spot.text[matches[-1].end() :]):
+    answers = list(_answers(spot, spot.text[matches[-1].end() :]))
+    for answer in answers:
         said = list(_pair_up(names, answer, spot.source))
         if said:
             yield from said
             return
+    yield from _line_by_line(_printed(spot.text, matches), answers, spot.source)
 
 
 def _answers(spot: Spot, rest: str) -> Iterator[str]:
@@ -48,13 +53,35 @@ def _answers(spot: Spot, rest: str) -> Iterator[str]:
     yield from (_OUT.sub("", line) for line in takewhile(lambda line: not command_of(line), lines) if line)
 
 
+def _printed(text: str, matches: list[re.Match[str]]) -> list[list[str]]:
+    """The expressions of each statement of a command: every print has a line of its own."""
+    groups: dict[int, list[str]] = {}
+    for match in matches:
+        groups.setdefault(text.count("print(", 0, match.start()), []).append(match[1])
+    return list(groups.values())
+
+
+def _line_by_line(groups: list[list[str]], answers: list[str], source: str) -> Iterator[Said]:
+    """The answers of several statements, the first of them below warnings at most."""
+    for start in range(len(answers) - len(groups) + 1 if len(groups) > 1 else 0):
+        said = [list(_pair_up(names, answers[start + place], source)) for place, names in enumerate(groups)]
+        if all(said):
+            yield from (item for items in said for item in items)
+            return
+
+
 def _pair_up(names: list[str], answer: str, source: str) -> Iterator[Said]:
-    words = [answer] if len(names) == 1 else _WORD.findall(answer)
+    words = [answer] if len(names) == 1 else _items(answer) or _WORD.findall(answer)
     if names[-1] == _NAME and len(words) > len(names):  # a name of several words, printed last
         words[len(names) - 1 :] = [" ".join(words[len(names) - 1 :])]
     if len(words) == len(names):
         for name, word in zip(names, words, strict=True):
             yield from _READERS[name](word.strip().strip("'\"`"), source)
+
+
+def _items(answer: str) -> list[str]:
+    """What a prompt echoes for several expressions: a tuple."""
+    return _ITEM.findall(answer[1:]) if _TUPLE.fullmatch(answer) else []
 
 
 def _cuda(answer: str, source: str) -> Iterator[Said]:

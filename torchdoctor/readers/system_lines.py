@@ -29,6 +29,7 @@ _SHM = lazily(r"\S+\s+(\d{1,9}(?:\.\d{1,4})?)([KMGT]?)i?B?\s+.*/dev/shm$")
 _UNITS = {"": 1024, "K": 1024, "M": 1024**2, "G": 1024**3, "T": 1024**4}
 _BARE_PYTHON = lazily(r"Python (\d\.\d{1,2}\.\d{1,3}\S*.*)$")
 _L4T = lazily(r"#?\s*R(\d{2}) \(release\), REVISION: ([\d.]+)")
+_WSL_KERNEL = lazily(r"\b\d{1,2}\.\d{1,3}\.\d{1,4}(?:\.\d{1,3})?-microsoft-standard(?:-WSL2)?\b(?!\S{0,40}glibc)")
 _FLAGS_ENOUGH = 10  # a cut line of flags must not prove that an instruction set is missing
 
 
@@ -84,6 +85,13 @@ def _kernel(spot: Spot) -> Iterator[Said]:
     if match := _RELEASE_NUMBER.match(value):
         yield Said("os.name", "linux", spot.source)
         yield from kernel_said(match[1], spot.source)
+
+
+def _wsl_kernel(spot: Spot) -> Iterator[Said]:
+    """The kernel that only WSL has, wherever somebody writes it."""
+    if match := _WSL_KERNEL.search(spot.text):
+        yield Said("os.name", "linux", spot.source)
+        yield from kernel_said(match[0], spot.source)
 
 
 def _pretty_name(spot: Spot) -> Iterator[Said]:
@@ -195,6 +203,8 @@ def _container_command(spot: Spot) -> Iterator[Said]:
     match = re.search(r"\b(docker|podman|kubectl|apptainer|singularity)\b", spot.text)
     if match:
         kind = {"kubectl": "kubernetes", "singularity": "apptainer"}.get(match[1], match[1])
+        if kind == "docker" and re.match(_WINDOWS_PROMPT, spot.text):
+            kind = "docker-desktop"
         yield Said("place.container", kind, spot.source)
 
 
@@ -222,8 +232,11 @@ _LSCPU = lazily(
 _REFUSED = lazily(r"\s*(?:docker: )?Error response from daemon|\s*Error: (?:OCI runtime|stat |setting up CDI)")
 _LINES_TO_ANSWER = 12
 _PROMPT = r"(?:.{0,120}?[$#>%]\s+)?"
-_STARTS = r"docker (?:run|exec|compose)|podman (?:run|exec)|kubectl exec|(?:apptainer|singularity) (?:exec|run|shell)"
-_TYPED = ("docker run", "docker exec", "podman run", "podman exec", "kubectl exec", "apptainer ", "singularity ")
+_STARTS = (
+    r"docker (?:run|exec|compose)|podman (?:run|exec)|kubectl (?:exec|logs|describe pods?)\b"
+    r"|(?:apptainer|singularity) (?:exec|run|shell)"
+)
+_TYPED = ("docker run", "docker exec", "podman run", "podman exec", "kubectl ", "apptainer ", "singularity ")
 _KERNEL = r"\s*(?i:kernel(?: version| release)?:\s|kernel \d|kernel linux-|/proc/sys/kernel/osrelease:)"
 _NO_NVCC = r"(?i:.{0,60}\bnvcc['\"]?: (?:command )?not found|command 'nvcc' not found)"
 RECOGNISERS = (
@@ -233,6 +246,7 @@ RECOGNISERS = (
     Recogniser(r".{0,160}?sysctl\.proc_translated", _translated, words=("sysctl.proc_translated",)),
     Recogniser(r".{0,160}?machdep\.cpu\.brand_string", _apple_chip, words=("machdep.cpu.brand_string",)),
     Recogniser(_KERNEL, _kernel, "kernel proc"),
+    Recogniser(r".{0,400}?-microsoft-standard", _wsl_kernel, words=("-microsoft-standard",), keeps=True),
     Recogniser(
         r"\s*(?:PRETTY_NAME=|Operating System:\s|Description:\s+\w+ )", _pretty_name, "pretty operating description"
     ),

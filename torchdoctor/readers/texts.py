@@ -14,6 +14,8 @@ from torchdoctor.readers.bounded import Bounded, read_rest, read_start
 from torchdoctor.recording import PastedText
 
 _SAMPLE = 64 * 1024
+_ENDLESS = 200_000  # characters of a line
+_PIECE = 50_000  # of those at its beginning and at its end that are kept
 
 _SIGNATURES = {
     b"\x89PNG": "a PNG picture",
@@ -82,14 +84,20 @@ def _load_stream(stream: BinaryIO, name: str) -> PastedText:
 
 
 def _joined(name: str, head: str, bounded: Bounded, encoding: str) -> PastedText:
-    """Head and tail, each cut at a line border, with one line between them that says what is missing."""
-    kept, end, _ = head.rpartition("\n")
+    """Head and tail, each cut at a line border, with one line between them that says what is missing.
+
+    Of a cut line that is endless its beginning and its end are kept, and that line says what is missing.
+    """
+    kept, end, cut = head.rpartition("\n")
     kept_lines = kept.count("\n") + 1 if end else 0
-    _, _, tail = clean(_decode(bounded.tail, encoding)).partition("\n")
+    last, _, tail = clean(_decode(bounded.tail, encoding)).partition("\n")
+    begins = f"{cut[:_PIECE]} " if len(cut) > _ENDLESS else ""
+    ends = f" {last[-_PIECE:]}" if len(last) > _ENDLESS else ""
+    omitted = bounded.omitted + (len(cut) - _PIECE if begins else 0) + (len(last) - _PIECE if ends else 0)
     return PastedText(
         name,
-        f"{kept}{end}[{bounded.omitted} bytes left out here]\n{tail}",
-        omitted=bounded.omitted,
+        f"{kept}{end}{begins}[{omitted} bytes left out here]{ends}\n{tail}",
+        omitted=omitted,
         omitted_after=kept_lines,
         omitted_lines=bounded.line_ends - tail.count("\n") - kept_lines,
     )

@@ -41,6 +41,11 @@ def build_of(label: str) -> Build | None:
         return None
 
 
+def build_named_by(index: str) -> Build | None:
+    """The build for which an index is made, by the end of its address: ``.../whl/cpu``."""
+    return build_of(index.rstrip("/\"'`").rpartition("/")[2])
+
+
 def _origin(label: str, source: str) -> Iterator[Said]:
     for pattern, origin in _ORIGINS:
         if pattern.search(label):

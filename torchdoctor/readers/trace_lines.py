@@ -18,6 +18,7 @@ from torchdoctor.records import replace
 from torchdoctor.values import CudaVersion, GpuArch, PythonTag
 
 _POSIX = lazily(r"(/[\w./ @+-]{0,200}?)/lib(?:64)?/python(\d\.\d{1,2}t?)/(?:site|dist)-packages/(torch(?=/))?")
+_LIBRARY = lazily(r"[\\/](?:site|dist)-packages[\\/](\w{2,40})[\\/]")
 _MAC = lazily(r"/Users/|/Library/Frameworks/|/opt/homebrew/")
 _WINDOWS = lazily(
     r"(?:[A-Za-z]:\\|\.)[^\"'<>|]{0,200}?\\(?:lib\\)?site-packages(?:\\(torch(?=\\))?|\s|$)", re.IGNORECASE
@@ -60,6 +61,14 @@ def _windows(spot: Spot) -> Iterator[Said]:
         yield Said("torch.installed", True, spot.source)
     if python := _WINDOWS_PYTHON.search(match[0]):
         yield Said("python.tag", PythonTag(int(python[1]), int(python[2])), spot.source)
+
+
+def _framework(spot: Spot) -> Iterator[Said]:
+    """A library in the traceback of which each release accepts one torch alone."""
+    match = _LIBRARY.search(spot.text)
+    name = match[1].replace("_", "-").lower() if match else ""
+    if name in spot.tables.neighbours.pinning():
+        yield Said("torch.used_by", name, spot.source)
 
 
 def _typed_python(spot: Spot) -> Iterator[Said]:
@@ -132,6 +141,7 @@ def _not_compiled(spot: Spot) -> Iterator[Said]:
 _SITE = r".{0,400}?/python\d\.\d{1,2}t?/(?:site|dist)-packages/"
 _HAVE = r".{0,200}?(?:you have|nstalled torch==|INFO\s+Torch )\s*\d|\s*Torch \d"
 _COMMAND = r"\s*(?:.{0,120}[$#>]\s*)?(?:python3\.\d{1,2}t?(?:\.exe)?|py -3\.\d{1,2}t?)\s"
+_PACKAGES = ("/site-packages/", "/dist-packages/", "\\site-packages\\")
 RECOGNISERS = (
     Recogniser(r"\s*\S.{2,290}? with CUDA capability sm_\d", _warned_gpu, words=("with CUDA capability",), keeps=True),
     Recogniser(r".{0,200}?Found GPU\d+ ", _warned_gpu, words=("Found GPU",), keeps=True),
@@ -146,6 +156,7 @@ RECOGNISERS = (
     ),
     Recogniser(r".{0,200}?\btorch-\d[\w.+]*\.dist-info", _dist_info, words=(".dist-info",), keeps=True),
     Recogniser(_COMMAND, _typed_python, words=("python3.", "py -3"), keeps=True),
+    Recogniser(r".{0,400}?[\\/](?:site|dist)-packages[\\/]", _framework, words=_PACKAGES, keeps=True),
     Recogniser(_SITE, _posix, words=("/site-packages/", "/dist-packages/"), keeps=True),
     Recogniser(r".{0,400}?\\(?:(?i:lib)\\)?site-packages\b", _windows, words=("\\site-packages",), keeps=True),
 )

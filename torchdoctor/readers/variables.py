@@ -28,7 +28,9 @@ _LINE = lazily(
     r"(?:export\s+|declare -x\s+|set\s+|setx\s+|env\s+|ENV\s+|-e\s+|[-*]\s+|\$env:|os\.environ\[[\"'])?"
     rf"({_NAME})(?:[\"']\])?(?:\s*=\s*|:\s+|\s+)(.*)$"
 )
-_ECHO = lazily(rf".{{0,160}}?\becho\s+[\"'\[]*\$\{{?({_NAME})\}}?[\"'\]]*\s*$")
+_ECHO = lazily(
+    rf".{{0,160}}?(?:\becho\s+[\"'\[]*\$\{{?|\becho\s+[\"']?%|(?:^|>\s*|\becho\s+\"?)\$env:)({_NAME})[}}%]?[\"'\]]*\s*$"
+)
 _SHOWN = lazily(r"[\"'\[]?(.{0,4000}?)[\"'\]]?\s*$")
 _JSON = lazily(rf"\s*\"({_NAME})=([^\"]{{0,4000}})\",?$")
 _MANIFEST = lazily(rf"\s*-?\s*name:\s+[\"']?({_NAME})[\"']?$")
@@ -74,7 +76,10 @@ def _before_a_command(spot: Spot) -> Iterator[Said]:
 
 
 def _echoed(spot: Spot) -> Iterator[Said]:
-    """``echo $NAME`` shows the value on the next line; an empty one may mean set to nothing or not set."""
+    """``echo $NAME``, ``echo %NAME%`` or PowerShell's bare ``$env:NAME``, and on the next line the value.
+
+    An empty one may mean set to nothing or not set.
+    """
     match = _ECHO.match(spot.text)
     if match:
         answer = spot.next_line()
@@ -88,7 +93,12 @@ _PROMPT = r"(?:.{0,120}[$#>%]\s+)?"
 _FIRST = " ".join({"env", "export", "declare"} | {name.partition("_")[0].lower() for name in (*FAMILIES, *NAMES)})
 _TYPED = ("export ", "$env:", "os.environ[", "echo ", "set CUDA", "setx ")
 RECOGNISERS = (
-    Recogniser(rf"\s*{_PROMPT}echo\s+[\"'\[]*\$\{{?{_NAME}", _echoed, words=_TYPED),
+    Recogniser(
+        rf"\s*{_PROMPT}(?:echo\s+[\"'\[]*(?:\$\{{?|%)|(?:echo\s+\"?)?\$env:){_NAME}[}}%]?[\"'\]]*\s*$",
+        _echoed,
+        words=_TYPED,
+        keeps=True,
+    ),
     Recogniser(rf"\s*(?:[$#>%]\s+)?(?:{_NAME}=\S*\s+){{1,8}}[\w./]+\s", _before_a_command, _FIRST),
     Recogniser(rf"\s*{_PROMPT}{_SET}?{_NAME}(?:[\"']\])?(?:\s*=|:\s)", _assigned, _FIRST, words=_TYPED),
     Recogniser(rf"\s*ENV\s+{_NAME}\s", _assigned, "env"),

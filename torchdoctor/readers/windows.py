@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from torchdoctor.facts import without_digits
 from torchdoctor.readers.document import plain
 
+_PLENTY = 8  # windows of a word that are looked at whatever they say
 STRIDE = 3000  # characters from the start of one window to the next
 OVERLAP = 3000  # by which a window reaches into the following ones
 _NARROWEST, _WIDEST, _ENOUGH_CUTS = 60, 250, 3  # columns of a console; lines that it broke
 _LONGEST_WRAPPED = 200_000  # characters: nobody copies more from a console
+_TELLING = re.compile(  # numbers that make another thing of a line
+    r"\b(?:exit\w{0,8}|code|[Ee]rr(?:or|no)|status|signal|Xid)\W{1,3}(?:is )?(-?\d{1,10})"
+    r"|Xid \(([^)]{0,60})\): (\d{1,4})"
+)
 _FRAME = re.compile(r"^[\s\u2500-\u257f|]+|[\s\u2500-\u257f|]+$")  # boxes that rich and pip draw around messages
 
 
@@ -36,6 +42,10 @@ class Window(NamedTuple):
     def around(self, start: int, end: int) -> tuple[str, str]:
         """What stands before a stretch of text in the line where it begins, and behind it in the line where it ends."""
         return self.text[self._span(start)[0] : start], self.text[end : self._span(max(start, end - 1))[1]]
+
+    def beginnings(self, start: int, end: int) -> tuple[int, ...]:
+        """Where the lines behind the one of ``start`` begin, up to a place."""
+        return self.starts[bisect_right(self.starts, start) : bisect_right(self.starts, end - 1)]
 
     def _span(self, place: int) -> tuple[int, int]:
         index = bisect_right(self.starts, place) - 1
@@ -66,6 +76,7 @@ class Windows:
         self._text = text
         self._width = width  # of a console that broke its lines anywhere; what it cut is joined again
         self._made: dict[int, Window] = {}
+        self._said: dict[tuple[int, ...], frozenset[Hashable]] = {}  # by the lines of a window, what they say
         self._places: dict[str, list[int]] = {}
         self._lines: tuple[int, int] = (0, 0)  # a place and the number of its line: counting goes on from there
 
@@ -77,7 +88,28 @@ class Windows:
                 self._places[word] = list(self._holding(word))
             found = self._places[word]
             numbers.update(found if len(found) <= most else (*found[:most], *found[-(most // 2) :]))
-        return map(self._window, sorted(numbers))
+        return self._that_say_more([self._window(number) for number in sorted(numbers)])
+
+    def _that_say_more(self, windows: Sequence[Window]) -> Iterator[Window]:
+        """The windows but for those that repeat what was said before, as most of a flood do."""
+        if len(windows) <= _PLENTY:
+            yield from windows
+            return
+        said: set[Hashable] = set()
+        for place, window in enumerate(windows):
+            says = self._says(window)
+            if place < _PLENTY or not says or not says <= said:
+                said |= says
+                yield window
+
+    def _says(self, window: Window) -> frozenset[Hashable]:
+        """The lines of a window without the numbers that tell nothing; its last may be cut, and the next has it."""
+        if window.numbers not in self._said:
+            ends = (*window.starts[1:], len(window.text))
+            lines = [window.text[start:end] for start, end in zip(window.starts, ends, strict=True)][:-1]
+            said = ((without_digits(line), *_TELLING.findall(line)) for line in lines)
+            self._said[window.numbers] = frozenset(said)
+        return self._said[window.numbers]
 
     def _holding(self, word: str) -> Iterator[int]:
         place = self._text.find(word)

@@ -97,6 +97,8 @@ def install_object(install: Install) -> dict[str, Any]:
         "build": install.build,
         "index_url": install.index_url or None,
         "commands": list(install.commands),
+        "tool": install.tool,
+        "file": {"name": install.file, "lines": list(install.lines)} if install.file else None,
         "why": [str(reason) for reason in install.why],
         "rejected": [_rejected(item) for item in install.rejected],
         "if_you_update_the_driver": _upgrade(install.upgrade) if install.upgrade else None,

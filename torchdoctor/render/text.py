@@ -28,8 +28,9 @@ def _lines(report: Report, verbosity: int, fail_on: str) -> list[Line]:
     lines += _examined(report)
     lines += proof_lines(report, verbosity)
     roots = [finding for finding in report.findings if finding.explained_by is None]
+    echoes = {finding.id: [other for other in report.findings if other.explained_by == finding.id] for finding in roots}
     for finding in roots:
-        lines += _finding(finding, [other for other in report.findings if other.explained_by == finding.id])
+        lines += _finding(finding, echoes.pop(finding.id, []))
     lines += _install(report)
     lines += _not_known(report)
     if report.status == "warn" and fail_on == "error":
@@ -112,14 +113,14 @@ def _not_known(report: Report) -> Iterator[Line]:
 def _install(report: Report) -> Iterator[Line]:
     install = report.install
     if install and install.needed:
-        shown = any(remedy.commands == install.commands for finding in report.findings for remedy in finding.remedies)
+        shown = any(remedy.commands == install.typed for finding in report.findings for remedy in finding.remedies)
         reasons = "; ".join(str(reason) for reason in install.why)
         yield Line("")
         yield Line(
             f"install: torch {install.torch or ''} {install.build or ''}".rstrip()
             + (f", because {reasons}" if reasons else "")
         )
-        for command in () if shown else install.commands:
+        for command in () if shown else install.typed:
             yield Line(f"    {command}", "command")
         if install.upgrade:
             up = install.upgrade

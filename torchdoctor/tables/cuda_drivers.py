@@ -75,7 +75,3 @@ class CudaDrivers:
         """Return the oldest driver printed for a release of this CUDA, which so speaks it; None when unknown."""
         printed = [row.exact(os) for row in self.rows if row.cuda == cuda]
         return min((driver for driver in printed if driver), default=None)
-
-    def newest_known(self) -> CudaVersion:
-        """Return the newest CUDA of the table."""
-        return max(self._first)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
+from torchdoctor.findings import Command, showing
 from torchdoctor.records import fields, record
 from torchdoctor.tables.loading import TableError, TableRow
 
@@ -22,8 +23,10 @@ A pattern is searched in text whose white space is collapsed; `words` are looked
 them. Tier 1 is a specific cause, 2 one of several, 3 a wrapper or a consequence, 4 a notice; inside a tier the first in
 the text wins. `when` rows are tried in order: the first whose `if` holds of the host replaces the fields it names, so
 that facts overrule a text. A condition is `PATH OPERATOR VALUE`, joined by `and`: a fact (`os.name = windows`),
-`package.NAME`, `env.NAME`, `value.GROUP` of the pattern, `shown` (another entry); `=`, `!=`, `<`, `<=`, `>`, `>=`, `~`
-(contains); the values `none`, `known`, `unknown`."""
+`package.NAME`, `env.NAME`, `value.GROUP` of the pattern, `value.loader` (the package that a trace shows loading a
+library), `shown` (another entry); `=`, `!=`, `<`, `<=`, `>`, `>=`, `~` (contains); the values `none`, `known`,
+`unknown`. In `commands` `{ show = "NAME" }` prints a variable (`*` at an end: any text) as the reader's shell does
+that. `pod` replaces `fix` in a pod of Kubernetes."""
 GROUPS = ("install", "import", "driver", "distributed", "compile", "accel", "training")
 SPECIFIC, AMBIGUOUS, WRAPPER, NOTICE = 1, 2, 3, 4
 
@@ -32,7 +35,7 @@ _ID = re.compile(r'^id = "([a-z0-9-]{2,60})"$', re.MULTILINE)
 _WORDS = re.compile(r"^words = (\[.*\])$", re.MULTILINE)
 _OPTIONAL: Mapping[str, Any] = {
     "commands": (), "installs": False, "beware": "", "facts": (), "when": (), "suppresses": (), "also": (),
-    "echoes": (), "severity": "", "confirm": "", "finding": "", "torch": "all",
+    "echoes": (), "severity": "", "confirm": "", "finding": "", "torch": "all", "pod": "",
 }  # fmt: skip
 
 
@@ -51,8 +54,9 @@ class KnownError(TableRow):
     severity: str  # empty: the usual one of the finding
     cause: str
     confirm: str
-    commands: tuple[str, ...]  # those that confirm the cause
+    commands: tuple[Command, ...]  # those that confirm the cause
     fix: str
+    pod: str  # the fix in a pod of Kubernetes, where that is another
     installs: bool  # whether the prescribed install command is the remedy
     beware: str  # wrong advice that circulates, put right
     facts: tuple[str, ...]  # what has to be known of the host to choose the remedy
@@ -145,7 +149,11 @@ class KnownErrors:
 
 
 def _frozen(value: object) -> object:
-    return tuple(value) if isinstance(value, list) else value
+    if isinstance(value, list):
+        return tuple(map(_frozen, value))
+    if isinstance(value, dict):
+        return showing(value["show"]) if "show" in value else {name: _frozen(item) for name, item in value.items()}
+    return value
 
 
 def _wrong(data: Mapping[str, Any]) -> str:

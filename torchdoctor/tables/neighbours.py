@@ -15,7 +15,8 @@ class Neighbour:
     """The releases of a package from ``version_min`` up to, not including, ``version_below``, and what they need.
 
     ``cudnn`` is the major version they load; ``backends`` are the torch backends they have code for (empty: any);
-    ``torch_minor`` says that they belong to the torch of their own major and minor version.
+    ``torch_minor`` says that they belong to the torch of their own major and minor version. ``torch_pin`` is the one
+    torch that they accept, or ``any`` where they accept just one and the table does not know which.
     """
 
     name: str = cell(filled)
@@ -24,6 +25,7 @@ class Neighbour:
     cudnn: int | None = cell(optional(int))
     backends: tuple[str, ...] = cell(listed(one_of("cuda", "rocm", "xpu", "cpu")))
     torch_minor: bool = cell(yes_no)
+    torch_pin: str = cell(str)
     notes: str = cell(str)
     source: str = cell(filled)
     checked: str = cell(iso_date)
@@ -42,7 +44,7 @@ FILE = TableFile(
     "torch_neighbours.csv",
     Neighbour,
     ("name", "version_min"),
-    "Libraries beside torch that need a cuDNN major, one backend, or the torch of their own minor version.",
+    "Libraries beside torch that need a cuDNN major, one backend, or one torch.",
 )
 
 
@@ -55,6 +57,10 @@ class Neighbours:
     def names(self) -> tuple[str, ...]:
         """Return the packages of the table."""
         return tuple(dict.fromkeys(row.name for row in self.rows))
+
+    def pinning(self) -> tuple[str, ...]:
+        """Return the packages of which each release accepts one torch alone."""
+        return tuple(dict.fromkeys(row.name for row in self.rows if row.torch_pin))
 
     def find(self, name: str, version: Version) -> Neighbour | None:
         """Return the row of an installed release; None when the table does not speak of it."""

@@ -33,7 +33,7 @@ _VENDOR = {"cuda": "nvidia", "rocm": "amd", "xpu": "intel"}
 _BACKENDS = {"cuda": "CUDA", "rocm": "ROCm", "xpu": "XPU"}
 _VENDORS = {"nvidia": "NVIDIA", "amd": "AMD", "intel": "Intel"}
 # Market names that are never those of a GPU inside a processor.
-_DISCRETE = ("radeon rx", "radeon pro", "radeon ai pro", "instinct", "firepro", " arc")
+_DISCRETE = (" rx", "radeon pro", "radeon ai pro", "instinct", "firepro", " arc")
 
 # What firmware gives to a GPU inside a processor by default is less.
 _OWN_MEMORY = 4 * 2**30
@@ -236,11 +236,12 @@ def torch_cpu_build(facts: Facts, tables: Tables) -> Iterator[Finding]:
     gpus = required or _nvidia_evidence(facts, tables)
     if not gpus:
         return
-    proven = is_known(facts.torch.build) and (required or gpus[0].fact != "driver.version")
+    version = value_or(facts.torch.full, "") or value_or(facts.torch.version, "")
+    proven = bool(version) and is_known(facts.torch.build) and (required or gpus[0].fact != "driver.version")
     yield Finding(
-        summary=Text(
-            "torch {version} is a CPU-only build", version=value_or(facts.torch.full, "") or need(facts.torch.version)
-        ),
+        summary=Text("torch {version} is a CPU-only build", version=version)
+        if version
+        else Text("this torch is a CPU-only build"),
         why=Text(
             "This build holds no code for any GPU, so torch.cuda.is_available() is False whatever else is installed. "
             "The CUDA toolkit and cuDNN on the host play no part in it."
@@ -278,11 +279,17 @@ def _nvidia_evidence(facts: Facts, tables: Tables) -> tuple[Evidence, ...]:
     if is_known(facts.gpus) and (gpus := [gpu for gpu in nvidia_gpus(facts) if has_a_build(facts, tables, gpu)]):
         return gpu_evidence(facts, gpus)
     if on_jetson(facts):
-        return (seen(facts, "place.jetpack", value_or(facts.place.jetpack, "yes")),)
+        return (_jetson_evidence(facts),)
     if not is_known(facts.gpus) and (driver := value_or(facts.driver.version, None)):
         return (seen(facts, "driver.version", driver),)
     need(facts.gpus)
     return ()
+
+
+def _jetson_evidence(facts: Facts) -> Evidence:
+    if not value_or(facts.place.jetpack, "") and not value_or(facts.place.l4t, ""):
+        return seen(facts, "os.kernel", value_or(facts.os.kernel, ""))
+    return seen(facts, "place.jetpack", value_or(facts.place.jetpack, "yes"))
 
 
 @check(

@@ -13,9 +13,10 @@ from torchdoctor.checks.drivers import (
     severity,
     torch_sees_gpu,
 )
+from torchdoctor.checks.places import in_container
 from torchdoctor.checks.registry import check, seen
 from torchdoctor.facts import Facts, is_known, known, need, value_or
-from torchdoctor.findings import Confidence, Evidence, Finding, Fixer, Remedy, Text
+from torchdoctor.findings import Confidence, Evidence, Finding, Fixer, Remedy, Text, setting
 from torchdoctor.tables import Tables
 
 FABRIC_READY = frozenset({"completed", "n/a", "not supported", ""})
@@ -77,7 +78,7 @@ def libcuda_not_found(facts: Facts, tables: Tables) -> Iterator[Finding]:
     )
 
 
-@check("gpu-lost", severity="error")
+@check("gpu-lost", severity="error", after=("driver-module-flavour", "driver-dropped-gpu"))
 def gpu_lost(facts: Facts, _tables: Tables) -> Iterator[Finding]:
     """A GPU fell off the bus or needs a reset."""
     gpus = nvidia_gpus(facts) if is_known(facts.gpus) else ()
@@ -216,13 +217,20 @@ def _has_device(facts: Facts) -> bool:
 def _bring_libcuda(facts: Facts, *, limited: bool) -> tuple[Remedy, ...]:
     if limited:
         command = "docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility IMAGE"
-        return (Remedy(Text("Start the container with the compute capability of the driver"), (command,)),)
+        return (
+            in_container(
+                facts,
+                Remedy(Text("Start the container with the compute capability of the driver"), (command,)),
+                Text("In the pod's specification set NVIDIA_DRIVER_CAPABILITIES to compute,utility"),
+                "containers.env",
+            ),
+        )
     find = Remedy(
         Text("See whether the loader knows it and where it lies"),
         ("ldconfig -p | grep libcuda", "ls /usr/local/nvidia/lib64"),
     )
     if value_or(facts.place.container, "") or not is_known(facts.place.container):
-        path = "export LD_LIBRARY_PATH=/usr/local/nvidia/lib64"
+        path = setting(LD_LIBRARY_PATH="/usr/local/nvidia/lib64")
         return (find, Remedy(Text("In a container add the folder that the runtime or device plugin mounts"), (path,)))
     return (
         find,

@@ -21,7 +21,7 @@ from torchdoctor.checks.drivers import (
 )
 from torchdoctor.checks.registry import check, seen
 from torchdoctor.facts import Facts, Gpu, NotKnownError, is_known, known, need, value_or
-from torchdoctor.findings import Evidence, Finding, Remedy, Row, Text
+from torchdoctor.findings import Evidence, Finding, Remedy, Row, Text, unsetting
 from torchdoctor.tables import Tables
 from torchdoctor.tables.cuda_drivers import CudaRelease
 from torchdoctor.tables.driver_branches import DriverBranch
@@ -90,7 +90,7 @@ def compat_library_problem(facts: Facts, tables: Tables) -> Iterator[Finding]:
         remedies=(
             Remedy(
                 Text("See which libcuda the loader takes, and take its folder out of the path"),
-                ("ldconfig -p | grep libcuda", "unset LD_LIBRARY_PATH"),
+                ("ldconfig -p | grep libcuda", unsetting("LD_LIBRARY_PATH")),
             ),
             Remedy(
                 Text("In an image, remove the loader's entry for it"),

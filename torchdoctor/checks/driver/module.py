@@ -27,7 +27,7 @@ from torchdoctor.checks.drivers import (
     torch_sees_gpu,
 )
 from torchdoctor.checks.installed import has_a_build
-from torchdoctor.checks.places import give_container_gpu, is_confined
+from torchdoctor.checks.places import give_container_gpu, in_container, is_confined
 from torchdoctor.checks.registry import check, seen
 from torchdoctor.facts import Facts, Gpu, is_known, known, need, value_or
 from torchdoctor.findings import Evidence, Finding, Remedy, Row, Severity, Text
@@ -180,17 +180,22 @@ def uvm_not_loaded(facts: Facts, tables: Tables) -> Iterator[Finding]:
     if torch_sees_gpu(facts) or value_or(facts.place.wsl, 0) or is_jetson(facts, tables):
         return
     sign = _uvm_sign(facts)
-    in_container = value_or(facts.place.container, "")
-    if sign is None or not (in_container or known(facts.torch.cuda_available) is False):
+    kind = value_or(facts.place.container, "")
+    if sign is None or not (kind or known(facts.torch.cuda_available) is False):
         return  # outside of a container the first CUDA program loads the module: missing before that is normal
     load = Remedy(
         Text("Load it on the host and have it loaded at every start"),
         ("sudo nvidia-modprobe -u -c 0", "echo nvidia-uvm | sudo tee /etc/modules-load.d/nvidia-uvm.conf"),
         risk="changes-system",
     )
-    again = Remedy(
-        Text("Start the container anew, with /dev/nvidia-uvm passed in"),
-        ("docker run --gpus all IMAGE ls /dev/nvidia-uvm",),
+    again = in_container(
+        facts,
+        Remedy(
+            Text("Start the container anew, with /dev/nvidia-uvm passed in"),
+            ("docker run --gpus all IMAGE ls /dev/nvidia-uvm",),
+        ),
+        Text("Then delete the pod, so that it is made anew; its resources.limits ask for nvidia.com/gpu"),
+        "containers.resources.limits",
     )
     yield Finding(
         summary=Text("nvidia-uvm is missing, so CUDA cannot start"),
@@ -200,7 +205,7 @@ def uvm_not_loaded(facts: Facts, tables: Tables) -> Iterator[Finding]:
             "reinstalled for the new kernel."
         ),
         evidence=(sign,),
-        remedies=(load, again) if in_container else (load, show_kernel_log()),
+        remedies=(load, again) if kind else (load, show_kernel_log()),
         fixable_by="admin",
         severity=severity(facts),
         confidence="likely",

@@ -14,7 +14,7 @@ from torchdoctor.checks.drivers import (
     severity,
     torch_sees_gpu,
 )
-from torchdoctor.checks.gpu_masks import masked, not_injected, without_instance
+from torchdoctor.checks.gpu_masks import masked, masked_in_full, not_injected, without_instance
 from torchdoctor.checks.other_vendors import serves_for_xpu
 from torchdoctor.checks.places import (
     ask_scheduler,
@@ -124,6 +124,8 @@ def gpu_hidden(facts: Facts, _tables: Tables) -> Iterator[Finding]:
     """CUDA_VISIBLE_DEVICES, NVIDIA_VISIBLE_DEVICES or MIG hides every GPU."""
     if torch_sees_gpu(facts):
         return
+    if not is_known(facts.gpus):
+        yield from masked_in_full(facts)
     gpus = tuple(gpu for gpu in nvidia_gpus(facts) if value_or(gpu.driver_sees, True))
     if not gpus:
         return
@@ -229,9 +231,8 @@ def _may_use_one_here(facts: Facts) -> bool:
 
 def _by_design(facts: Facts, scheduler: str) -> Finding:
     build = (
-        Remedy(
-            Text("Check for a GPU in the started container, not in the build"),
-            ("docker run --gpus all IMAGE nvidia-smi -L",),
+        give_container_gpu(
+            value_or(facts.place.container, ""), Text("Check for a GPU in the started container, not in the build")
         ),
         Remedy(Text("When an extension is compiled in this step, name its architectures in TORCH_CUDA_ARCH_LIST")),
     )

@@ -8,7 +8,7 @@ from torchdoctor.checks.drivers import gpus_seen, looks_like_wsl, nvidia_gpus, s
 from torchdoctor.checks.gpu_masks import visible_count
 from torchdoctor.checks.registry import check, seen
 from torchdoctor.facts import Facts, is_known, known, need, value_or
-from torchdoctor.findings import Confidence, Evidence, Finding, Remedy, Severity, Text
+from torchdoctor.findings import Confidence, Evidence, Finding, Remedy, Severity, Text, setting
 from torchdoctor.tables import Tables
 
 WITH_GPU = 2  # the version of WSL that has GPUs
@@ -62,7 +62,7 @@ def wsl_platform_limit(facts: Facts, _tables: Tables) -> Iterator[Finding]:
         ),
         evidence=(*gpus_seen(facts, gpus), seen(facts, "place.wsl", facts.place.wsl)),
         remedies=(
-            Remedy(Text("Show fewer GPUs to a program"), (f"export CUDA_VISIBLE_DEVICES={few}",)),
+            Remedy(Text("Show fewer GPUs to a program"), (setting(CUDA_VISIBLE_DEVICES=few),)),
             Remedy(Text("Or run on Linux or Windows itself")),
         ),
         severity=severity(facts) if fails else "warning",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from torchdoctor.checks.answers import failed_probes, finding_of, named
+from torchdoctor.checks.places import KUBERNETES
 from torchdoctor.checks.registry import check, seen
 from torchdoctor.facts import Facts, Probe, Unknown, need, value_or
 from torchdoctor.findings import Evidence, Finding, Remedy, Text
@@ -24,7 +25,7 @@ _ENLARGE: dict[str, tuple[Text, str]] = {
         Text("Start the container with more shared memory, or with the host's"),
         "podman run --shm-size=8g IMAGE",
     ),
-    "kubernetes": (
+    KUBERNETES: (
         Text("Mount an emptyDir volume with 'medium: Memory' at /dev/shm in the pod"),
         "kubectl explain pod.spec.volumes.emptyDir",
     ),

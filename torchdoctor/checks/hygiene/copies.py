@@ -14,12 +14,13 @@ from torchdoctor.checks.installed import (
 )
 from torchdoctor.checks.registry import check, seen
 from torchdoctor.facts import Facts, NotKnownError, Package, is_known, known, need, value_or
-from torchdoctor.findings import Evidence, Finding, Remedy, Text
+from torchdoctor.findings import Evidence, Finding, Remedy, Text, setting, unsetting
 from torchdoctor.tables import Tables
 from torchdoctor.tables.torch_builds import TorchBuild
 from torchdoctor.values import GpuArch
 
 _CONDA_MARK_OF_PIP = "pypi_0"
+_ALONE = (setting(PYTHONNOUSERSITE="1"), unsetting("PYTHONPATH"))
 _OWN_ENVIRONMENTS = {"venv", "conda"}
 _SHARED_ENVIRONMENTS = {"system": "the system Python", "conda-base": "conda's base environment"}
 
@@ -103,7 +104,6 @@ def _prefix(executable: str) -> str:
 
 
 def _foreign_finding(facts: Facts, first: str, locations: Sequence[str]) -> Finding:
-    unset = "set PYTHONNOUSERSITE=1" if facts.os.name == "windows" else "export PYTHONNOUSERSITE=1"
     return Finding(
         summary=Text("torch is imported from {path}, not from this environment", path=first),
         why=Text(
@@ -113,7 +113,7 @@ def _foreign_finding(facts: Facts, first: str, locations: Sequence[str]) -> Find
         ),
         evidence=tuple(seen(facts, "torch.locations", location) for location in locations),
         remedies=(
-            Remedy(Text("Keep the user's packages out of this environment, and PYTHONPATH unset"), commands=(unset,)),
+            Remedy(Text("Keep the user's packages out of this environment, and PYTHONPATH unset"), commands=_ALONE),
             Remedy(Text("Or remove the copy at {path}", path=first)),
         ),
     )

@@ -20,7 +20,7 @@ from torchdoctor.checks.installed import (
 )
 from torchdoctor.checks.registry import check, seen
 from torchdoctor.facts import Facts, NotKnownError, Package, is_known, need, value_or
-from torchdoctor.findings import Evidence, Finding, Remedy, Row, Severity, Text
+from torchdoctor.findings import Evidence, Finding, Remedy, Row, Severity, Text, unsetting
 from torchdoctor.tables import Tables
 from torchdoctor.values import CudaVersion, Version
 
@@ -166,7 +166,7 @@ def library_path_shadowing(facts: Facts, _tables: Tables) -> Iterator[Finding]:
             seen(facts, f"env.{_PATH}", need(facts.env.get(_PATH)), facts.source("env")),
             seen(facts, "torch.cuda", cuda),
         ),
-        remedies=(Remedy(Text("Start the program without it"), commands=(f"unset {_PATH}",)),),
+        remedies=(Remedy(Text("Start the program without it"), commands=(unsetting(_PATH),)),),
         severity="warning",  # a quoted error proves it
         confidence="likely",
     )
@@ -194,6 +194,7 @@ def _runtime_without_wsl(facts: Facts) -> Iterator[Finding]:
             Remedy(
                 Text("Remove that copy, so that the library of the ROCm for WSL in /opt/rocm is loaded"),
                 commands=(f"rm {_TORCH_LIB}/libhsa-runtime64.so*",),
+                risk="changes-system",
             ),
             Remedy(Text("Or install the wheel that AMD's guide names for this ROCm under WSL")),
         ),

@@ -13,5 +13,5 @@ told(
     severity="error",
     after=("python-wrong-arch", "os-unsupported"),
 )
-told(__name__, "rocm-permission", "The AMD GPU's device files deny access.", severity="error")
+told(__name__, "rocm-permission", "The AMD GPU's device files deny access.", severity="error", by_admin=True)
 told(__name__, "xpu-runtime-missing", "The runtime of the Intel GPU (Level Zero, driver) is missing.", severity="error")

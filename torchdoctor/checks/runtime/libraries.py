@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchdoctor.checks.answers import UNEXPLAINED, proved
+from torchdoctor.checks.ranks import failed_with_a_rank
 from torchdoctor.checks.registry import check
 from torchdoctor.facts import Facts
 from torchdoctor.findings import Finding
@@ -40,7 +41,8 @@ def cusolver_failure(facts: Facts, tables: Tables) -> Iterator[Finding]:
 @check("nccl-failure", severity="error", after=_DEVICE)
 def nccl_failure(facts: Facts, tables: Tables) -> Iterator[Finding]:
     """A collective over the GPUs of this host fails or is wrong (NCCL, RCCL)."""
-    return proved(facts, tables, "nccl-failure")
+    consequence = failed_with_a_rank(facts, tables) if facts.quoted.errors else None
+    return iter((consequence,)) if consequence else proved(facts, tables, "nccl-failure")
 
 
 @check(UNEXPLAINED, severity="error", after=_DEVICE)

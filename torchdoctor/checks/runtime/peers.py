@@ -11,7 +11,7 @@ from torchdoctor.findings import Finding
 from torchdoctor.tables import Tables
 
 
-@check("p2p-broken", severity="error", after=("gpu-lost",))
+@check("p2p-broken", severity="error", after=("gpu-lost",), by_admin=True)
 def p2p_broken(facts: Facts, tables: Tables) -> Iterator[Finding]:
     """Copies from GPU to GPU differ from copies through the host, or hang."""
     return proved(facts, tables, "p2p-broken")

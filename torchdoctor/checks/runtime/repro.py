@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping
 
 from torchdoctor.checks.registry import check, seen
 from torchdoctor.facts import Facts, need
-from torchdoctor.findings import Evidence, Finding, Remedy, Text
+from torchdoctor.findings import Evidence, Finding, Remedy, Text, setting
 from torchdoctor.tables import Tables
 
 _WANTED = {"deterministic_algorithms": True}
 _WANTED_ON_GPU = {"cudnn_benchmark": False, "tf32_matmul": False, "tf32_cudnn": False}
-_VARIABLES = {"pythonhashseed": "PYTHONHASHSEED=0"}
-_VARIABLES_ON_GPU = {"cublas_workspace_config": "CUBLAS_WORKSPACE_CONFIG=:4096:8"}
+_VARIABLES = {"PYTHONHASHSEED": "0"}
+_VARIABLES_ON_GPU = {"CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
 
 
 @check("not-reproducible", severity="info")
@@ -32,7 +32,7 @@ def not_reproducible(facts: Facts, _tables: Tables) -> Iterator[Finding]:
         remedies=(
             Remedy(
                 Text("Set these, seed everything, and call torch.use_deterministic_algorithms(True)"),
-                commands=(f"export {' '.join(variables.values())}",),
+                commands=(setting(**variables),),
             ),
         ),
         severity="warning" if differs else None,
@@ -84,6 +84,6 @@ def _flags(facts: Facts, told: Mapping[str, object], *, on_gpu: bool) -> Iterato
 
 
 def _unset(facts: Facts, told: Mapping[str, object], variables: Mapping[str, str]) -> Iterator[Evidence]:
-    for name in variables:
+    for name in map(str.lower, variables):
         if name in told and not told[name]:
             yield seen(facts, f"trial.repro.{name}", None, "environment")

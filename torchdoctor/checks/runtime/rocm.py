@@ -9,7 +9,7 @@ from torchdoctor.checks.installed import base_release, gpu_evidence, gpu_names, 
 from torchdoctor.checks.other_vendors import for_amd, holds
 from torchdoctor.checks.registry import check, seen
 from torchdoctor.facts import Facts, Gpu, NotKnownError, is_known, need, value_or
-from torchdoctor.findings import Evidence, Finding, Remedy, Row, Text
+from torchdoctor.findings import Evidence, Finding, Remedy, Row, Text, setting
 from torchdoctor.records import record
 from torchdoctor.tables import Tables
 from torchdoctor.tables.torch_builds import TorchBuild
@@ -150,6 +150,4 @@ def _remedies(facts: Facts, tables: Tables, missing: Sequence[Gpu], *, served: b
         return (for_amd(facts, tables, missing),)
     mine = [gpu for gpu in need(facts.gpus) if gpu.vendor == "amd"]
     visible = ",".join(str(index) for index, gpu in enumerate(mine) if gpu not in missing)
-    return (
-        Remedy(Text("Hide {gpu} from the program", gpu=_named(missing)), (f"export HIP_VISIBLE_DEVICES={visible}",)),
-    )
+    return (Remedy(Text("Hide {gpu} from the program", gpu=_named(missing)), (setting(HIP_VISIBLE_DEVICES=visible),)),)

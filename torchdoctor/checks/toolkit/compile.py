@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from torchdoctor.checks.installed import torch_cuda
 from torchdoctor.checks.registry import check, seen
 from torchdoctor.facts import Facts, NotThereError, known, need, value_or
-from torchdoctor.findings import Evidence, Finding, Remedy, Row, Text
+from torchdoctor.findings import Evidence, Finding, Remedy, Row, Text, setting
 from torchdoctor.tables import Tables
 from torchdoctor.tables.toolkits import Toolkit
 from torchdoctor.values import CudaVersion
@@ -51,6 +51,7 @@ def toolkit_mismatch(facts: Facts, _tables: Tables) -> Iterator[Finding]:
     nvcc = need(facts.tools.nvcc)
     if nvcc.major == cuda.major:
         return
+    home = "${CONDA_PREFIX}\\Library" if facts.os.name == "windows" else "${CONDA_PREFIX}"
     yield Finding(
         summary=Text("nvcc is of CUDA {nvcc}, torch of CUDA {cuda}", nvcc=nvcc, cuda=cuda),
         why=Text(
@@ -61,7 +62,7 @@ def toolkit_mismatch(facts: Facts, _tables: Tables) -> Iterator[Finding]:
         remedies=(
             Remedy(
                 Text("Compile with a compiler of torch's CUDA; no administrator is needed for it"),
-                commands=(f"conda install -c nvidia cuda-nvcc={cuda}", 'export CUDA_HOME="$CONDA_PREFIX"'),
+                commands=(f"conda install -c nvidia cuda-nvcc={cuda}", setting(CUDA_HOME=home)),
             ),
         ),
     )
@@ -102,8 +103,11 @@ def _gcc(facts: Facts, toolkit: Toolkit, nvcc: CudaVersion) -> Iterator[Finding]
             Remedy(
                 Text("Install a gcc that nvcc accepts beside the present one and name it"),
                 commands=(
-                    f"export CC=gcc-{toolkit.gcc_max} CXX=g++-{toolkit.gcc_max}",
-                    f"export NVCC_PREPEND_FLAGS=-ccbin=g++-{toolkit.gcc_max}",
+                    setting(
+                        CC=f"gcc-{toolkit.gcc_max}",
+                        CXX=f"g++-{toolkit.gcc_max}",
+                        NVCC_PREPEND_FLAGS=f"-ccbin=g++-{toolkit.gcc_max}",
+                    ),
                 ),
             ),
         ),
