@@ -21,6 +21,7 @@ COMMANDS = {
     "smoke": "run small real computations on every device and compare them with the truth",
     "bench": "measure a mini training run and judge the speed of every device",
     "explain": "print the page of a finding, or what the tables know of a number: cuda 804, xid 79, exit 137",
+    "tables": "list what is known and how old it is, verify it, or refresh it from a wheel index",
 }
 
 _PURPOSE = "What is on this host, can the installed torch run on it, and which exact command would."

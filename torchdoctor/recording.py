@@ -17,8 +17,9 @@ SCHEMA = f"torchdoctor.recording/{VERSION}"
 _GAP = ("omitted", "omitted_after", "omitted_lines")
 
 WantKind = Literal[
-    "file", "files", "glob", "links", "stat", "stats", "space", "command", "env", "python", "distributions", "library"
-]
+    "file", "files", "glob", "links", "stat", "stats", "space", "command", "env", "python", "library", "distributions",
+    "requirers",
+]  # fmt: skip
 
 
 @record(frozen=True, slots=True)
@@ -39,6 +40,7 @@ class Want:
     env             name ...                                   {name: value} of those that are set
     python          -                                          what the interpreter says of itself (target/probe.py)
     distributions   name ... whose METADATA is wanted          [{"name", "version", "path", "installer", ...}]
+    requirers       beginning of a name ...                    [{"name", "requires", "requested", "installer"}]
     library         soname, function, search dir ...           {"path", "number", "error"}: int f(int*) in a child
     ==============  =========================================  ====================================================
 

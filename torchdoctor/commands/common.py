@@ -6,20 +6,20 @@ import argparse
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from torchdoctor.errors import UsageError
 from torchdoctor.prescribe.shells import SHELLS
+from torchdoctor.prescribe.writers import TOOLS
 from torchdoctor.recording import Recording
 from torchdoctor.render import json_v1, text
 from torchdoctor.render.line import on_one_line
 from torchdoctor.render.output import save, show, try_out, write
 from torchdoctor.report import Report, exit_status
 from torchdoctor.tables import Tables
+from torchdoctor.tables.overlay import tables_of
 
 UNKNOWN, INTERRUPTED = 3, 130
 FORMATS = ("text", "json")
-TOOLS = ("auto", "pip", "uv")
 
 
 def add_output_options(parser: argparse.ArgumentParser) -> None:
@@ -66,9 +66,10 @@ def add_writing_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("install command")
     group.add_argument(
         "--tool",
-        choices=TOOLS,
+        choices=("auto", *TOOLS),
         default="auto",
-        help="who installs (default: auto: pip, or uv where the environment has no pip)",
+        metavar="TOOL",
+        help=f"who installs: {', '.join(TOOLS)} (default: auto: what the project uses, pip, uv where there is no pip)",
     )
     group.add_argument("--shell", choices=SHELLS, help="whose quoting (default: posix, powershell on Windows)")
 
@@ -84,10 +85,8 @@ def _seconds(text_: str) -> float:
 
 
 def open_tables(folder: str | None) -> Tables:
-    """Open the compatibility tables, the product's own or those of a folder."""
-    if folder is not None and not Path(folder).is_dir():
-        raise UsageError(f"--tables {folder}: no such folder")
-    return Tables(Path(folder)) if folder is not None else Tables()
+    """Open the compatibility tables: the product's own, the user's rows over them, or those of a folder."""
+    return tables_of(folder)
 
 
 def parse_formats(values: list[str] | None) -> list[tuple[str, str | None]]:

@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
     request = Request(require_gpu=options.require_gpu)
     if options.here:
         recording = _joined(recording, record_here(options), tables, request)
-    report = examine(recording, tables, request, writing_of(options))
+    report = examine(recording, tables, request, writing_of(options, here=options.here))
     return deliver(report, options)
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from typing import Any
 
 from torchdoctor.errors import UsageError
+from torchdoctor.prescribe.remedy_commands import written
 from torchdoctor.tables import Tables
 from torchdoctor.tables.known_errors import KnownError
 
@@ -55,7 +57,7 @@ def _answer(kind: str, entry: KnownError) -> dict[str, Any]:
         "text": _first_line(entry.examples),
         "cause": entry.cause,
         "confirm": entry.confirm,
-        "commands": list(entry.commands),
+        "commands": list(written(entry.commands, shell="powershell" if os.name == "nt" else "posix")),
         "fix": entry.fix,
         "beware": entry.beware,
         "when": [_overruled(row) for row in entry.when],

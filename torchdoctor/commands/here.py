@@ -5,9 +5,13 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from torchdoctor.addresses import without_password
+from torchdoctor.commands.common import note
+from torchdoctor.commands.install_wish import address
 from torchdoctor.errors import UsageError
 from torchdoctor.prescribe.writing import Writing
-from torchdoctor.recording import Answer, Recording
+from torchdoctor.recording import Answer, Recording, Want
+from torchdoctor.settings import index_base
 
 if TYPE_CHECKING:
     from torchdoctor.asked import Asked
@@ -17,10 +21,10 @@ if TYPE_CHECKING:
 _BENCH_SHARE = 2  # times the seconds that a benchmark may take: what no stage of it takes but one that hangs
 
 
-def record_here(options: argparse.Namespace, asked: Asked | None = None) -> Recording:
+def record_here(options: argparse.Namespace, asked: Asked | None = None, more: tuple[Want, ...] = ()) -> Recording:
     """Record the host where the examined Python runs; a Python that cannot be asked is a usage error.
 
-    ``asked`` is what is to be proved by running torch there; None leaves torch alone.
+    ``asked`` is what is to be proved by running torch there; None leaves torch alone. ``more`` is asked besides.
     """
     from torchdoctor.live import record
     from torchdoctor.readers.live import ALL_WANTS
@@ -29,7 +33,7 @@ def record_here(options: argparse.Namespace, asked: Asked | None = None) -> Reco
 
     proof = _proof(asked, options.timeout) if asked else None
     try:
-        return record(choose_python(options.python), ALL_WANTS, timeout=options.timeout, proof=proof)
+        return record(choose_python(options.python), (*ALL_WANTS, *more), timeout=options.timeout, proof=proof)
     except LiveError as error:
         raise UsageError(str(error)) from error
 
@@ -56,6 +60,20 @@ def _proof(asked: Asked, timeout: float | None) -> Proof:
     return proof
 
 
-def writing_of(options: argparse.Namespace) -> Writing:
-    """How the install command is to be written, from the options; what they leave open, the host decides."""
-    return Writing(tool="" if options.tool == "auto" else options.tool, shell=options.shell or "")
+def writing_of(options: argparse.Namespace, *, here: bool = True) -> Writing:
+    """How the install command is to be written, from the options; what they leave open, the host decides.
+
+    A mirror that this site or project has set counts for commands of this host (``here``).
+    """
+    asked = options.tool != "auto"
+    base = _mirror() if here else ""
+    return Writing(tool=options.tool if asked else "", shell=options.shell or "", index_base=base, asked=asked)
+
+
+def _mirror() -> str:
+    setting = index_base()
+    if setting is None:
+        return ""
+    base = address(setting.value, setting.source)
+    note(f"note: {setting.source} sets the index: {without_password(base)}")
+    return base

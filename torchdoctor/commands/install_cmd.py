@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import sys
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 from torchdoctor.commands.batch import BATCH_KEYS, answer_lines
 from torchdoctor.commands.common import (
@@ -23,25 +22,28 @@ from torchdoctor.commands.common import (
 )
 from torchdoctor.commands.here import record_here, writing_of
 from torchdoctor.commands.host_options import add_host_options, described_keys
+from torchdoctor.commands.install_online import is_there
+from torchdoctor.commands.install_wish import address, wish_of
 from torchdoctor.errors import UsageError
 from torchdoctor.prescribe.choose import BACKENDS, Choice, already_right, choose
 from torchdoctor.prescribe.conditions import Wish
 from torchdoctor.prescribe.described import DescriptionError, describe, with_backend
 from torchdoctor.prescribe.host import Host, host_of
 from torchdoctor.prescribe.install import Install, install_of
+from torchdoctor.prescribe.prescribe import unjudged
+from torchdoctor.prescribe.writers import OF_PROJECTS, choose_for
 from torchdoctor.prescribe.writing import Writing
 from torchdoctor.render.json_v1 import install_object
 from torchdoctor.render.text import refusal_lines
+from torchdoctor.settings import INDEX_BASE
 from torchdoctor.tables import Tables
-
-if TYPE_CHECKING:
-    from packaging.specifiers import SpecifierSet
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("--torch", metavar="SPEC", help='the torch wanted: 2.9.1, ">=2.6,<2.10"')
-    parser.add_argument(
+    wanted = parser.add_argument_group("what is wanted")
+    wanted.add_argument("--torch", metavar="SPEC", help='the torch wanted: 2.9.1, ">=2.6,<2.10"')
+    wanted.add_argument(
         "--with",
         dest="companions",
         action="append",
@@ -49,21 +51,35 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PACKAGE",
         help="torchvision, torchaudio: repeat or separate by commas",
     )
-    parser.add_argument(
+    wanted.add_argument(
         "--backend",
         default="auto",
         metavar="BACKEND",
         help=f"{', '.join(BACKENDS)} or one variant such as cu126 (default: auto)",
     )
-    parser.add_argument(
+    wanted.add_argument("--max-cuda", metavar="VERSION", help="no build for a newer CUDA than this, as 12.8")
+    wanted.add_argument(
+        "--prefer",
+        choices=("newest", "native"),
+        default="newest",
+        help="newest torch, or a CUDA that the driver knows by itself before a newer torch (default: newest)",
+    )
+    wanted.add_argument("--nightly", action="store_true", help="the nightly of the build that fits")
+    wanted.add_argument(
         "--allow-inferred", action="store_true", help="also builds whose architectures were inferred, and hidden ones"
     )
-    parser.add_argument(
+    wanted.add_argument(
         "--require-gpu", action="store_true", help="print nothing rather than a build without GPU support"
     )
     parser.add_argument(
-        "--index-base", default="", metavar="URL", help="a mirror of the PyTorch index, without the variant"
+        "--index-base",
+        metavar="URL",
+        help=f"a mirror of the PyTorch index, without the variant (default: ${INDEX_BASE}, or the project's own)",
     )
+    parser.add_argument(
+        "--online", action="store_true", help="ask the index for the wheels first; print nothing if it lacks one"
+    )
+    parser.add_argument("--if-needed", action="store_true", help="print nothing where the right build is installed")
     parser.add_argument(
         "--explain", action="store_true", help="the reasons on stderr: why this build, and why no other"
     )
@@ -82,62 +98,37 @@ def run(options: argparse.Namespace) -> int:
     """Answer for one host or for a batch."""
     formats = parse_formats(options.format)
     tables = open_tables(options.tables)
-    wish = _wish(options, tables)
+    wish = wish_of(options, tables)
     if options.batch:
         return _batch(options, wish, tables)
     host, writing = _host(options, tables)
-    right = already_right(host, tables) if wish == Wish() else None
-    wish = with_backend(host, wish, tables)
-    choice = right or choose(host, wish, tables)
-    if not choice.runs or (options.require_gpu and choice.backend == "cpu"):
-        return _refuse(choice, wish, tables, formats)
-    install = install_of(
-        choice, wish, writing, tables, explain=options.explain or any(name == "json" for name, _ in formats)
-    )
+    choice, writing, known = choose_for(writing, tables, lambda known: _choose(host, wish, known))
+    stays = unjudged(host, writing, known) if wish == Wish() else None
+    wish = with_backend(host, wish, known)
+    if (not choice.runs and stays is None) or (options.require_gpu and choice.backend == "cpu"):
+        return _refuse(choice, wish, known, formats)
+    explain = options.explain or any(name == "json" for name, _ in formats)
+    install = stays or install_of(choice, wish, writing, known, explain=explain)
+    if options.online and not stays and not is_there(install, host, options.timeout):
+        return 1
     for name, path in formats:
-        put(
-            json.dumps(install_object(install), indent=1) + "\n"
-            if name == "json"
-            else "".join(f"{line}\n" for line in install.commands),
-            path,
-        )
+        put(_written(install, name, if_needed=options.if_needed), path)
     _notes(install, options)
     return 0
 
 
-def _wish(options: argparse.Namespace, tables: Tables) -> Wish:
-    backend = options.backend.lower()
-    variants = {row.build.name for row in tables.torch_builds.rows}
-    if backend not in BACKENDS and backend not in variants:
-        newest = max((row.torch, row.build.name) for row in tables.torch_builds.rows if row.cuda)[1]
-        known = f"{', '.join(BACKENDS)}, or a variant such as {newest}"
-        raise UsageError(f"--backend {options.backend}: not a backend (choose from: {known})")
-    return Wish(
-        backend=backend,
-        torch=_spec(options.torch),
-        companions=_companions(options, tables),
-        allow_inferred=options.allow_inferred,
-    )
+def _choose(host: Host, wish: Wish, tables: Tables) -> Choice:
+    """What is installed stays where it is right and nothing else was wished for."""
+    right = already_right(host, tables) if wish == Wish(companions=wish.companions) else None
+    return right or choose(host, with_backend(host, wish, tables), tables)
 
 
-def _spec(text: str | None) -> SpecifierSet | None:
-    if text is None:
-        return None
-    from packaging.specifiers import InvalidSpecifier, SpecifierSet
-
-    try:
-        return SpecifierSet(f"=={text}" if re.match(r"\d", text) else text)
-    except InvalidSpecifier as error:
-        raise UsageError(f'--torch {text}: not a version or range (as 2.9.1 or ">=2.6,<2.10")') from error
-
-
-def _companions(options: argparse.Namespace, tables: Tables) -> tuple[str, ...]:
-    names = tuple(name.strip() for value in options.companions for name in value.split(",") if name.strip())
-    known = tables.companions.names()
-    for name in names:
-        if name not in known:
-            raise UsageError(f"--with {name}: not a companion of torch (choose from: {', '.join(known)})")
-    return names
+def _written(install: Install, name: str, *, if_needed: bool) -> str:
+    if name == "json":
+        return json.dumps(install_object(install), indent=1) + "\n"
+    if if_needed and not install.needed:
+        return ""
+    return "".join(f"{line}\n" for line in install.lines or install.commands)
 
 
 def _host(options: argparse.Namespace, tables: Tables) -> tuple[Host, Writing]:
@@ -148,22 +139,24 @@ def _host(options: argparse.Namespace, tables: Tables) -> tuple[Host, Writing]:
             return describe(given, tables), writing
         from torchdoctor.facts import Request
         from torchdoctor.pipeline import facts_of
-        from torchdoctor.prescribe.writing import writing_for
+        from torchdoctor.prescribe.writing import IS_LOST, writing_for
+        from torchdoctor.readers.live_packages import REQUIRERS
         from torchdoctor.which_python import choose_python
 
-        facts = facts_of(record_here(options), tables, Request())
+        facts = facts_of(record_here(options, more=(REQUIRERS,)), tables, Request())
         if "python" not in given:  # what is printed here is typed here: the path as it is, not as reports show it
             writing = writing_for(facts, writing._replace(python=choose_python(options.python).argv))
+            if not writing.python:  # what a report leaves to this command
+                raise UsageError(IS_LOST)
         return describe(given, tables, host_of(facts, tables)), writing
     except DescriptionError as error:
         raise UsageError(f"install-cmd: {error}") from error
 
 
 def _writing(options: argparse.Namespace) -> Writing:
-    base = options.index_base
-    if base and not re.fullmatch(r"https?://[A-Za-z0-9._~:/@%-]+", base):
-        raise UsageError(f"--index-base {base}: not an http(s) address without query or spaces")
-    return writing_of(options)._replace(index_base=base)
+    if options.index_base is None:
+        return writing_of(options)
+    return writing_of(options, here=False)._replace(index_base=address(options.index_base))
 
 
 def _batch(options: argparse.Namespace, wish: Wish, tables: Tables) -> int:
@@ -203,6 +196,13 @@ def _refuse(choice: Choice, wish: Wish, tables: Tables, formats: list[tuple[str,
 def _notes(install: Install, options: argparse.Namespace) -> None:
     if not install.needed:
         note(f"already installed: torch {install.torch} {install.build or ''}".rstrip())
+    if install.file and (install.needed or not options.if_needed):
+        then = f", then: {'; '.join(install.commands)}" if install.commands else ""
+        these = "these are" if options.format else "stdout holds"
+        note(f"{these} lines of a file and no commands: they belong into {install.file}{then}")
+        note(f"what {install.file} says for another build of torch gives way to them: nothing may stand there twice")
+    if install.tool in OF_PROJECTS and not options.companions and (install.needed or not options.if_needed):
+        note("where the project names torchvision or torchaudio, they move with torch: ask again --with them")
     if not options.explain:
         for warning in install.warnings:
             note(f"note: {warning}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from itertools import combinations, groupby
 from typing import NamedTuple
@@ -13,11 +14,11 @@ from torchdoctor.prescribe.conditions import Judge, Obstacle, Span, Wish
 from torchdoctor.prescribe.drivers import driver_window, first_number, newest_driver
 from torchdoctor.prescribe.host import GpuTarget, Host
 from torchdoctor.prescribe.jetson import JetsonRoute, Refusal, jetson_route
-from torchdoctor.prescribe.refuse import refuse
+from torchdoctor.prescribe.refuse import is_of_conda, refuse
 from torchdoctor.records import record, replace
 from torchdoctor.tables import Tables
 from torchdoctor.tables.torch_builds import TorchBuild
-from torchdoctor.values import CudaVersion, DriverVersion, GpuArch, PythonTag
+from torchdoctor.values import Build, CudaVersion, DriverVersion, GpuArch, PythonTag, Version
 
 
 class Upgrade(NamedTuple):
@@ -51,14 +52,40 @@ class Choice:
         return self.row is not None or self.jetson is not None
 
 
+_NUMBERS = re.compile(r"\d{1,9}(?:\.\d{1,9}){0,4}")
 _MOST_KINDS = 5  # architectures on one host: more are not tried one by one
 BACKENDS = ("auto", "cuda", "cpu", "rocm", "xpu", "mps")
 
 
 def choose(host: Host, wish: Wish, tables: Tables) -> Choice:
-    """Return the best build for the host, or a refusal that names the single condition in the way."""
+    """Return the best build for the host, or a refusal that names the single condition in the way.
+
+    Installed companions must exist for it, unless then nothing would run, or not on all GPUs.
+    """
+    running = []
+    for names in _fewer(host.bound):
+        choice = _choose(replace(host, bound=names) if names != host.bound else host, wish, tables)
+        if choice.asks or not host.bound or (choice.runs and not choice.hidden):
+            return choice
+        if choice.runs:
+            running.append(choice)
+    return min(running, key=lambda choice: len(choice.hidden)) if running else choice
+
+
+def _fewer(names: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """All of them, all but one, none."""
+    yield names
+    if len(names) > 1:
+        yield from (tuple(other for other in names if other != name) for name in names)
+    if names:
+        yield ()
+
+
+def _choose(host: Host, wish: Wish, tables: Tables) -> Choice:
     gpus, backend = gpus_to_serve(host, wish)
-    route = jetson_route(host, gpus, tables) if wish.backend in {"auto", "cuda"} else None
+    if wish.nightly and is_of_conda(tables):
+        return Choice(host=host, backend=backend, refusal=Text("conda-forge has no nightlies"))
+    route = jetson_route(host, gpus, wish, tables) if wish.backend in {"auto", "cuda"} else None
     if isinstance(route, Refusal):
         return Choice(host=host, backend="cuda", refusal=route.text, change=route.change)
     if route is None:
@@ -67,6 +94,11 @@ def choose(host: Host, wish: Wish, tables: Tables) -> Choice:
         return Choice(host=host, backend="cuda", jetson=route, why=(route.why,))
     host = replace(host, driver=route.driver, gpus=host.gpus if gpus else route.gpus)
     return _serve(Judge(host, wish, tables, gpus or route.gpus, route.cuda), "cuda")
+
+
+def is_apple(host: Host) -> bool:
+    """Whether it is a Mac of Apple silicon."""
+    return host.os == "macos" and host.machine == "arm64"
 
 
 def gpus_to_serve(host: Host, wish: Wish) -> tuple[tuple[GpuTarget, ...], str]:
@@ -80,7 +112,7 @@ def gpus_to_serve(host: Host, wish: Wish) -> tuple[tuple[GpuTarget, ...], str]:
         is_cuda = wish.backend.startswith("cu")
         return (nvidia if is_cuda else amd), wish.backend
     if host.os == "macos":
-        return (), "mps" if host.machine == "arm64" else "cpu"
+        return (), "mps" if is_apple(host) else "cpu"
     if nvidia:
         return nvidia, "cuda"
     return (amd, "rocm") if any(gpu.target for gpu in amd) else ((), "cpu")
@@ -123,6 +155,8 @@ def rows_of(tables: Tables, host: Host, backend: str, pythons: tuple[PythonTag, 
     """The rows of this OS and machine that belong to the backend: a family such as cuda, one variant, or all."""
     if host.bits != 64 or host.implementation.lower() != "cpython":  # noqa: PLR2004 - the word size
         return ()
+    if backend == "cpu" and is_apple(host):
+        backend = "mps"  # one build for both
     return tables.torch_builds.of_backend(str(host.os), str(host.machine), backend, pythons)
 
 
@@ -146,7 +180,9 @@ def best(judge: Judge, rows: Iterable[TorchBuild]) -> TorchBuild | None:
 
     Within one torch version: CUDA the driver knows natively, then PyPI's default, then the newest CUDA.
     """
-    for _, group in groupby(rows, key=lambda row: (row.existence, row.torch.parts)):
+    if judge.wish.prefer == "native":
+        rows = sorted(rows, key=lambda row: (row.existence == "read", judge.prefers(row)), reverse=True)
+    for _, group in groupby(rows, key=lambda row: (row.existence, judge.prefers(row), row.torch.parts)):
         running = ranked(judge, group)
         if running:
             return running[0]
@@ -156,7 +192,7 @@ def best(judge: Judge, rows: Iterable[TorchBuild]) -> TorchBuild | None:
 def ranked(judge: Judge, rows: Iterable[TorchBuild]) -> list[TorchBuild]:
     """The rows of one torch version that run, the preferred one first."""
     running = [row for row in rows if judge.obstacle(row) is None]
-    return sorted(running, key=lambda row: (judge.is_native(row), row.on_pypi, _variant_rank(row)), reverse=True)
+    return sorted(running, key=lambda row: (judge.is_native(row), bool(row.on_pypi), _variant_rank(row)), reverse=True)
 
 
 def _variant_rank(row: TorchBuild) -> tuple[int, ...]:
@@ -191,7 +227,8 @@ def _reasons(judge: Judge, row: TorchBuild, backend: str) -> Iterator[Text]:
                 "driver {driver} runs CUDA {cuda} by minor-version compatibility (floor {floor})",
                 driver=judge.host.driver, cuda=row.cuda, floor=floor,
             )  # fmt: skip
-        yield Text("the build has code for {gpus}", gpus=", ".join(sorted({str(gpu) for gpu in judge.gpus})))
+        if row.code:
+            yield Text("the build has code for {gpus}", gpus=", ".join(sorted({str(gpu) for gpu in judge.gpus})))
     if backend == "cpu" and judge.wish.backend == "auto":
         others = (
             [gpu.name for gpu in judge.host.gpus if gpu.vendor != "nvidia"]
@@ -203,6 +240,8 @@ def _reasons(judge: Judge, row: TorchBuild, backend: str) -> Iterator[Text]:
             if others
             else Text("no GPU on this host")
         )
+    if backend == "cpu" and row.build.backend != backend:
+        yield Text("macOS has one build, with and without GPU support")
     if row.existence != "read":
         yield Text("torch {torch} for this variant was inferred to exist, and nothing else runs here", torch=row.torch)
 
@@ -249,6 +288,29 @@ def _newer(judge: Judge, row: TorchBuild) -> Iterator[DriverVersion]:
             yield number
 
 
+def stays_unjudged(host: Host, tables: Tables) -> Text | None:
+    """What to say of an installed torch newer than the tables, where nothing known speaks against its build."""
+    if not isinstance(host.torch, str) or host.owners.conda != is_of_conda(tables):
+        return None
+    version, newest = host.torch.partition("+")[0], tables.torch_builds.newest()
+    numbers = _NUMBERS.match(version)
+    if numbers is None or Version.parse(numbers[0]) <= newest:
+        return None
+    if isinstance(host.build, Build) and not _may_serve(host.build, host, tables):
+        return None
+    text = "the installed torch {version} is newer than the tables, which end at {newest}: it was not judged"
+    return Text(text, version=version, newest=newest)
+
+
+def _may_serve(build: Build, host: Host, tables: Tables) -> bool:
+    """Whether a build's name alone does not tell that it is for other GPUs, or for a newer driver."""
+    wanted = gpus_to_serve(host, Wish())[1]
+    if wanted != "cuda" or build.cuda is None:
+        return wanted in {"cpu", "mps", build.backend}
+    floor = tables.cuda_drivers.floor(build.cuda, host.driver_line)
+    return not (floor and isinstance(host.driver, DriverVersion) and host.driver < floor)
+
+
 def already_right(host: Host, tables: Tables) -> Choice | None:
     """The installed build as the choice, when every hard condition holds for it and it serves the GPUs there are."""
     row = installed_row(host, tables)
@@ -272,8 +334,13 @@ def installed_row(host: Host, tables: Tables) -> TorchBuild | None:
     public, _, label = host.torch.partition("+")
     rows = [
         row for row in rows_of(tables, host, "") if str(row.torch) == public
-        and (row.build.name == label or (not label and row.os == "macos"))
+        and (row.build.name == label or (not label and (row.os == "macos" or _is_of_conda(row, host))))
     ]  # fmt: skip
     gpus, _ = gpus_to_serve(host, Wish(backend=rows[0].build.backend)) if rows else ((), "")
-    judge = Judge(host, Wish(allow_inferred=True), tables, gpus)
+    judge = Judge(replace(host, bound=()), Wish(allow_inferred=True), tables, gpus)
     return next((row for row in rows if judge.obstacle(row) is None), None)
+
+
+def _is_of_conda(row: TorchBuild, host: Host) -> bool:
+    """Whether it is conda-forge's package of the installed build: those have no label to tell it by."""
+    return "conda-forge" in row.indexes and host.build == row.build

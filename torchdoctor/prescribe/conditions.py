@@ -35,6 +35,9 @@ class Wish(NamedTuple):
     torch: SpecifierSet | None = None
     companions: tuple[str, ...] = ()
     allow_inferred: bool = False
+    max_cuda: CudaVersion | None = None
+    prefer: str = "newest"  # or "native": a CUDA that the driver knows before a newer torch
+    nightly: bool = False
 
 
 class Judge:
@@ -78,6 +81,10 @@ class Judge:
         """The same judge for some of the GPUs."""
         return Judge(self.host, self.wish, self.tables, gpus, self.native_cuda)
 
+    def with_wish(self, wish: Wish) -> Judge:
+        """The same judge for another wish."""
+        return Judge(self.host, wish, self.tables, self.gpus, self.native_cuda)
+
     def with_python(self, python: PythonTag) -> Judge:
         """The same judge for a host with this Python."""
         return Judge(replace(self.host, python=python), self.wish, self.tables, self.gpus, self.native_cuda)
@@ -112,6 +119,10 @@ class Judge:
         """Whether the driver's own CUDA is at least the row's, so that nothing rests on minor-version compatibility."""
         return row.cuda is None or (self.driver_cuda is not None and self.driver_cuda >= row.cuda)
 
+    def prefers(self, row: TorchBuild) -> bool:
+        """Whether the row is to be taken before newer ones."""
+        return self.wish.prefer == "native" and self.is_native(row)
+
     def assumptions(self, row: TorchBuild) -> Iterator[Text]:
         """What had to be taken for granted about the host for this row, in words."""
         if isinstance(self.host.python, Unknown):
@@ -121,6 +132,8 @@ class Judge:
             )
         if row.build.backend in {"cuda", "rocm", "xpu"} and not (self.gpus or self._has_intel_for(row)):
             yield Text("no GPU for {backend} is known here: that it runs was not checked", backend=row.build.backend)
+        if row.code_confidence == "unknown" and self.gpus:
+            yield Text("for which GPUs torch {torch} {build} has code is unknown", torch=row.torch, build=row.build)
         if row.glibc_min and isinstance(self.host.libc, Unknown):
             yield Text("the C library is unknown; this build needs glibc {needs} or newer", needs=row.glibc_min)
         if row.os_min and isinstance(self.host.os_version, Unknown):
@@ -139,12 +152,17 @@ class Judge:
     def _wished(self, row: TorchBuild) -> Obstacle | None:
         if self.is_wished(row):
             return None
+        if self._is_above(row):
+            return Obstacle("wish", Text("CUDA {cuda} is above {max}", cuda=row.cuda, max=self.wish.max_cuda))
         return Obstacle("wish", Text("torch {torch} is not {spec}", torch=row.torch, spec=self.wish.torch))
 
     def is_wished(self, row: TorchBuild) -> bool:
         """Whether the row is among the versions asked for; a specifier may name a local label."""
         spec = self.wish.torch
-        return spec is None or spec.contains(f"{row.torch}+{row.build}")
+        return not self._is_above(row) and (spec is None or spec.contains(f"{row.torch}+{row.build}"))
+
+    def _is_above(self, row: TorchBuild) -> bool:
+        return row.cuda is not None and self.wish.max_cuda is not None and row.cuda > self.wish.max_cuda
 
     def _python(self, row: TorchBuild) -> Obstacle | None:
         key = id(row.pythons)  # rows of equal lists share one tuple
@@ -236,7 +254,7 @@ class Judge:
         return self._dropped if row.cuda is not None and self.gpus else None
 
     def _kernels(self, row: TorchBuild) -> Obstacle | None:
-        if row.build.backend not in {"cuda", "rocm"}:
+        if row.build.backend not in {"cuda", "rocm"} or row.code_confidence == "unknown":
             return None
         unserved = next((gpu for gpu in self.gpus if not self.serves(row, gpu)), None)
         return None if unserved is None else Obstacle("kernels", Text("no code for {gpu}", gpu=unserved))
@@ -252,7 +270,8 @@ class Judge:
         return gpu.target in row.gfx and gpu.target not in row.gfx_broken
 
     def _companions(self, row: TorchBuild) -> Obstacle | None:
-        for name in self.wish.companions:
+        bound = () if "conda-forge" in row.indexes else self.host.bound  # whose solver fits them itself
+        for name in dict.fromkeys((*self.wish.companions, *bound)):
             if release_beside(row, name, self.tables, self.host) is None:
                 return Obstacle(
                     "companion",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
+from torchdoctor.checks.installed import conda_torch, is_from_conda
 from torchdoctor.facts import Facts, Gpu, Unknown, is_known, value_or
 from torchdoctor.records import record
 from torchdoctor.tables import Tables
-from torchdoctor.values import DriverVersion, GfxId, GpuArch, Libc, PythonTag, Version
+from torchdoctor.values import Build, DriverVersion, GfxId, GpuArch, Libc, PythonTag, Version
 
 
 class GpuTarget(NamedTuple):
@@ -20,6 +22,20 @@ class GpuTarget(NamedTuple):
     def __str__(self) -> str:
         code = self.target.sm if isinstance(self.target, GpuArch) else str(self.target or "unknown")
         return code if self.name == code else f"{self.name} ({code})"
+
+
+class Installed(NamedTuple):
+    """A companion that is there, and its version with the local label."""
+
+    name: str
+    version: str
+
+
+class Owners(NamedTuple):
+    """Who put torch there: conda, and those of torch and its companions that pip did."""
+
+    conda: bool = False
+    pip: tuple[str, ...] = ()
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -42,7 +58,17 @@ class Host:
     driver: DriverVersion | None | Unknown = Unknown("NVIDIA driver version")
     gpus: tuple[GpuTarget, ...] | Unknown = Unknown("list of GPUs")
     torch: str | None | Unknown = Unknown("presence of torch")
-    companions: tuple[str, ...] = ()
+    build: Build | None | Unknown = Unknown("torch build")
+    installed: tuple[Installed, ...] = ()
+    bound: tuple[str, ...] = ()  # those of the installed companions that the build must have a release of
+    libraries: tuple[str, ...] = ()  # installed CUDA libraries and compilers that nothing but torch needs
+    owners: Owners = Owners()
+    pools: bool = False  # pip or uv asks a further index beside the default one
+
+    @property
+    def companions(self) -> tuple[str, ...]:
+        """The names of the companions that are there."""
+        return tuple(item.name for item in self.installed)
 
     @property
     def driver_line(self) -> str:
@@ -50,12 +76,17 @@ class Host:
         return "windows" if self.os == "windows" or self.wsl else "linux"
 
 
-COMPANIONS = ("torchvision", "torchaudio")
+COMPANIONS = ("torchvision", "torchaudio")  # those whose every release belongs to one torch, or to one CUDA
+_TORCH = "torch"  # the beginning of all their names; triton is none, since torch asks for the one it needs
+_NVIDIA = "nvidia-"
+_PIPS = {"pip", "uv"}
+_FURTHER = ("PIP_EXTRA_INDEX_URL", "UV_EXTRA_INDEX_URL", "UV_INDEX")
 
 
 def host_of(facts: Facts, tables: Tables) -> Host:
     """The solver's view of a live or pasted host."""
     os_name = value_or(facts.os.name, "") or None
+    installed = tuple(_companions(facts, tables))
     return Host(
         os=os_name or Unknown("operating system"),
         machine=_machine(facts),
@@ -69,7 +100,12 @@ def host_of(facts: Facts, tables: Tables) -> Host:
         driver=facts.driver.version,
         gpus=_targets(facts),
         torch=_installed(facts),
-        companions=tuple(name for name in COMPANIONS if _has(facts, name)),
+        build=facts.torch.build,
+        owners=_owners(facts),
+        pools=any(value_or(facts.env.get(name), "") for name in _FURTHER),
+        installed=installed,
+        bound=tuple(item.name for item in installed if _works(item, facts, tables)),
+        libraries=_libraries(facts, tables),
     )
 
 
@@ -101,7 +137,9 @@ def _jetpack(facts: Facts, tables: Tables) -> str | None | Unknown:
         return None
     driver = facts.driver.version
     row = tables.jetpacks.by_driver(str(driver)) if isinstance(driver, DriverVersion) else None
-    return row.jetpack if row and kernel else facts.place.jetpack
+    if kernel:
+        return row.jetpack if row else ""  # a Jetson of a release that nothing tells
+    return facts.place.jetpack
 
 
 def _targets(facts: Facts) -> tuple[GpuTarget, ...] | Unknown:
@@ -126,6 +164,36 @@ def _installed(facts: Facts) -> str | None | Unknown:
     return full or Unknown("presence of torch")
 
 
-def _has(facts: Facts, name: str) -> bool:
-    found = facts.packages.find(name)
-    return found is not None and not isinstance(found, Unknown)
+def _owners(facts: Facts) -> Owners:
+    names = ("torch", *COMPANIONS)
+    of_pip = tuple(item.name for item in facts.packages.items if item.name in names and item.owner in _PIPS)
+    return Owners(is_from_conda(facts) or conda_torch(facts) is not None, of_pip)
+
+
+def _companions(facts: Facts, tables: Tables) -> Iterator[Installed]:
+    there = {item.name: item for item in reversed(facts.packages.items) if item.name.startswith(_TORCH)}
+    names = sorted(there.keys() - {_TORCH}, key=lambda name: (name not in COMPANIONS, name != COMPANIONS[0], name))
+    yield from (Installed(name, there[name].version) for name in names if name in tables.companions.names())
+
+
+def _libraries(facts: Facts, tables: Tables) -> tuple[str, ...]:
+    """What only torch needs; beside packages that load NVIDIA's libraries without requiring them, not those."""
+    names = dict.fromkeys(item.name for item in facts.packages.items if item.only_torchs)
+    if not names:
+        return ()
+    loaders = {row.name for row in tables.neighbours.rows if row.cudnn}
+    are_loaded = any(item.name in loaders for item in facts.packages.items)
+    return tuple(name for name in names if not (are_loaded and name.startswith(_NVIDIA)))
+
+
+def _works(item: Installed, facts: Facts, tables: Tables) -> bool:
+    """Whether an installed companion is of a release known to go with the torch there, or with that to come.
+
+    One that is broken by its version already was left behind: nobody needs a torch for it.
+    """
+    release = tables.companions.find(item.name, item.version)
+    try:
+        torch = Version.parse(value_or(facts.torch.version, "").partition("+")[0])
+    except ValueError:
+        return release is not None and facts.torch.installed is False
+    return release is not None and release.fits(torch)

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import NamedTuple
 
 from torchdoctor.findings import Text
-from torchdoctor.prescribe import pip, uv_pip
-from torchdoctor.prescribe.choose import Choice, Upgrade, rejected, upgrade_of
-from torchdoctor.prescribe.companions import release_beside
+from torchdoctor.prescribe.choose import Choice, Upgrade, choose, rejected, upgrade_of
 from torchdoctor.prescribe.conditions import Wish
-from torchdoctor.prescribe.plan import Plan, companions_of, installed_is, plan_of
-from torchdoctor.prescribe.writing import ASK_AGAIN, Writing
+from torchdoctor.prescribe.installed import version_of
+from torchdoctor.prescribe.plan import Plan, companions_of, lacks_release, plan_of
+from torchdoctor.prescribe.writers import into, uninstall_line, write
+from torchdoctor.prescribe.writing import ASK_AGAIN, Writing, Written
+from torchdoctor.records import replace
 from torchdoctor.tables import Tables
-
-WRITERS = {"pip": pip.write, "uv": uv_pip.write}
+from torchdoctor.values import Version
 
 
 class Rejected(NamedTuple):
@@ -25,8 +26,21 @@ class Rejected(NamedTuple):
     reason: Text
 
 
+class Wheel(NamedTuple):
+    """One wheel that the commands want, by the version that its index lists it under (empty: the default index)."""
+
+    name: str
+    version: str
+    label: str
+    index_url: str
+
+
 class Install(NamedTuple):
-    """What to install. ``needed`` is false where the installed build is right already."""
+    """What to install. ``needed`` is false where what is installed is right already.
+
+    ``file`` names a file of the project that ``lines`` belong into before the commands are run; empty where the
+    commands do it all. ``torch`` is None where the index decides: a Jetson's own, a nightly.
+    """
 
     needed: bool
     torch: str | None
@@ -34,46 +48,114 @@ class Install(NamedTuple):
     index_url: str
     commands: tuple[str, ...]
     why: tuple[Text, ...]
+    tool: str = ""
+    file: str = ""
+    lines: tuple[str, ...] = ()
+    wheels: tuple[Wheel, ...] = ()
     warnings: tuple[Text, ...] = ()  # those of the reasons that must be heard unasked
     rejected: tuple[Rejected, ...] = ()
     upgrade: Upgrade | None = None
 
+    @property
+    def typed(self) -> tuple[str, ...]:
+        """What a report says to type: where lines belong into a file, the command that prints them."""
+        return (ASK_AGAIN,) if self.file else self.commands
+
 
 def install_of(choice: Choice, wish: Wish, writing: Writing, tables: Tables, *, explain: bool = True) -> Install:
     """Return the install object for a choice that runs; ``explain`` adds rejections and what a newer driver brings."""
-    plan = plan_of(choice, wish, tables, writing.index_base)
     row = choice.row
-    warnings = (*_hiding(choice), *_without(choice, wish, tables))
+    writing = writing.for_system(str(choice.host.os))
+    plan = plan_of(choice, wish, tables, writing.index_base, into(writing.tool))
+    warnings = (
+        *_hiding(choice),
+        *_past_the_mirror(plan, writing),
+        *_without(choice, wish, writing, tables),
+        *_held_back(choice, plan, wish, tables),
+        *_newer_than_the_tables(choice, tables),
+    )
+    written = write(plan, writing) if writing.python else Written((ASK_AGAIN,))
     return Install(
-        needed=not installed_is(choice),
-        torch=str(row.torch) if row else None,
+        needed=bool(plan.changes),
+        torch=str(row.torch) if row and not plan.pre else None,
         build=row.build.name if row else None,
         index_url=plan.index_url,
-        commands=_commands(plan, writing, str(choice.host.os)),
-        why=(*choice.why, *warnings, *_how(writing)),
+        commands=written.commands,
+        tool=writing.tool,
+        file=written.file,
+        lines=written.lines,
+        wheels=tuple(_wheels(plan)),
+        why=(*choice.why, *warnings, *_how(choice, plan, writing)),
         warnings=(*choice.assumed, *warnings),
         rejected=_passed_over(choice, wish, tables) if explain else (),
         upgrade=upgrade_of(choice, wish, tables) if explain else None,
     )
 
 
-def _commands(plan: Plan, writing: Writing, os_name: str) -> tuple[str, ...]:
-    if not writing.python:
-        return (ASK_AGAIN,)
-    writing = writing.for_system(os_name)
-    return WRITERS[writing.tool](plan, writing)
+def _wheels(plan: Plan) -> Iterator[Wheel]:
+    """None for packages of conda, and where no version is known."""
+    if plan.row is None or plan.pre or "conda-forge" in plan.row.indexes:
+        return
+    for pins, url in ((plan.pins, plan.index_url), (plan.elsewhere, "")):
+        yield from (Wheel(pin.name, pin.version, pin.label, url) for pin in pins)
 
 
-def _how(writing: Writing) -> tuple[Text, ...]:
-    return (writing.reason,) if writing.reason else ()
+def _how(choice: Choice, plan: Plan, writing: Writing) -> Iterator[Text]:
+    if writing.reason:
+        yield writing.reason
+    moved = [name for name in plan.remove if name in choice.host.libraries]
+    if moved:
+        yield Text("{count} libraries of the torch there go first: the new ones take their folders", count=len(moved))
+    if plan.orphans:
+        yield Text(
+            "{count} libraries that came with a CUDA torch go last: nothing else needs them", count=len(plan.orphans)
+        )
 
 
-def _without(choice: Choice, wish: Wish, tables: Tables) -> Iterator[Text]:
-    """Companions that are installed and have no release for this build."""
+_NONE = "no {name} exists for torch {torch} {build}"
+_NONE_BESIDE = "no {name} exists for torch {torch} {build}: {name} {installed} will not load beside it"
+_NONE_TO_REMOVE = _NONE_BESIDE + ", and this removes it: {command}"
+
+
+def _without(choice: Choice, wish: Wish, writing: Writing, tables: Tables) -> Iterator[Text]:
+    """Companions that have no release for this build: pip says a word at most, and leaves them broken."""
     row = choice.row
     for name in companions_of(choice, wish) if row else ():
-        if row and release_beside(row, name, tables, choice.host) is None:
-            yield Text("no {name} exists for torch {torch} {build}", name=name, torch=row.torch, build=row.build)
+        if row and lacks_release(choice, name, tables):
+            installed, command = version_of(choice, name), uninstall_line((name,), writing)
+            text = _NONE if not installed else _NONE_TO_REMOVE if command else _NONE_BESIDE
+            yield Text(text, name=name, torch=row.torch, build=row.build, installed=installed, command=command)
+
+
+def _held_back(choice: Choice, plan: Plan, wish: Wish, tables: Tables) -> Iterator[Text]:
+    """That a newer torch would run here, were it not for companions that are installed."""
+    bound, row = choice.host.bound, choice.row
+    if row is None or not bound or not any(pin.name == "torch" for pin in plan.changes):
+        return
+    free = choose(replace(choice.host, bound=()), wish, tables)
+    if free.row and free.backend == choice.backend and free.row.torch > row.torch:
+        names = ", ".join(name for name in bound if lacks_release(free, name, tables))
+        text = "torch {newer} {build} would run here, but no {names} exists for it, which is installed"
+        yield Text(text, newer=free.row.torch, build=free.row.build, names=names)
+
+
+def _newer_than_the_tables(choice: Choice, tables: Tables) -> Iterator[Text]:
+    """That what is installed may be as good, and was not judged."""
+    if choice.row and "conda-forge" in choice.row.indexes:
+        return
+    installed, newest = choice.host.torch, tables.torch_builds.newest()
+    version = installed.partition("+")[0] if isinstance(installed, str) else ""
+    with suppress(ValueError):
+        if Version.parse(version) > newest:
+            text = "the installed torch {version} is newer than the tables, which end at {newest}: it was not judged"
+            yield Text(text, version=version, newest=newest)
+
+
+def _past_the_mirror(plan: Plan, writing: Writing) -> Iterator[Text]:
+    """That packages come from elsewhere than the index that was set: it mirrors the official one alone."""
+    if writing.index_base and not plan.index_url.startswith(writing.index_base):
+        text = "the index base is a mirror of the PyTorch index, and these packages come from {other}: it is not used"
+        yield Text(text, other=plan.index_url or "conda-forge")
 
 
 def _hiding(choice: Choice) -> tuple[Text, ...]:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from torchdoctor.facts import Unknown
 from torchdoctor.findings import Text
+from torchdoctor.prescribe.conditions import Wish
 from torchdoctor.prescribe.host import GpuTarget, Host
 from torchdoctor.tables import Tables
 from torchdoctor.tables.jetpacks import Jetpack
@@ -29,7 +30,7 @@ class Refusal(NamedTuple):
     change: Text | None = None
 
 
-def jetson_route(host: Host, gpus: tuple[GpuTarget, ...], tables: Tables) -> JetsonRoute | Refusal | None:
+def jetson_route(host: Host, gpus: tuple[GpuTarget, ...], wish: Wish, tables: Tables) -> JetsonRoute | Refusal | None:
     """Return the route for a Jetson, a refusal, or None when the host is not one."""
     named = host.jetpack if isinstance(host.jetpack, str) else None
     driver = host.driver if isinstance(host.driver, DriverVersion) else None
@@ -37,11 +38,34 @@ def jetson_route(host: Host, gpus: tuple[GpuTarget, ...], tables: Tables) -> Jet
     if host.machine != "aarch64" or (named is None and (not is_tegra or host.jetpack is None)):
         return None
     row = tables.jetpacks.by_jetpack(named) if named else tables.jetpacks.by_driver(str(driver)) if driver else None
+    if row is None and not (named or driver):
+        text = Text("this is a Jetson: its JetPack version, by /etc/nv_tegra_release, decides which wheels fit")
+        return Refusal(text, Text("torchdoctor install-cmd --jetpack VERSION"))
     if row is None:
-        seen = named or driver or "unknown"
+        seen = named or driver
         text = Text("this Jetson's JetPack version is needed, and {seen} is not in the tables", seen=seen)
         return Refusal(text, Text("torchdoctor install-cmd --jetpack VERSION"))
-    return _tegra(host, row) if row.cuda_stack == "Tegra" else _server(driver, row, tables)
+    if row.cuda_stack != "Tegra":
+        return _server(driver, row, tables)
+    return _unserved(row, wish, tables) or _tegra(host, row)
+
+
+def _unserved(row: Jetpack, wish: Wish, tables: Tables) -> Refusal | None:
+    """What was asked for and the Jetson's own index cannot give; what it holds beyond that is not known."""
+    if wish.nightly:
+        return Refusal(Text("no nightlies are known for JetPack {jetpack}", jetpack=row.jetpack))
+    if wish.max_cuda and row.cuda > wish.max_cuda:
+        text = "the wheels for JetPack {jetpack} are for CUDA {cuda}, and none newer than {limit} is wanted"
+        said = Text(text, jetpack=row.jetpack, cuda=row.cuda, limit=wish.max_cuda)
+        return Refusal(said, Text("leave --max-cuda out"))
+    spec = wish.torch
+    if spec is not None and not any(spec.contains(str(build.torch)) for build in tables.torch_builds.rows):
+        text = "no torch {spec} is known for JetPack {jetpack}, whose wheels carry no build in their version"
+        return Refusal(
+            Text(text, spec=spec, jetpack=row.jetpack),
+            Text("ask for a release, as --torch {newest}", newest=tables.torch_builds.newest()),
+        )
+    return None
 
 
 def _tegra(host: Host, row: Jetpack) -> JetsonRoute | Refusal:

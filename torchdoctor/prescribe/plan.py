@@ -2,44 +2,146 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from torchdoctor.facts import Unknown
 from torchdoctor.prescribe.choose import Choice
-from torchdoctor.prescribe.companions import release_beside
+from torchdoctor.prescribe.companions import release_beside, stays_beside
 from torchdoctor.prescribe.conditions import Wish
+from torchdoctor.prescribe.host import COMPANIONS, Owners
+from torchdoctor.prescribe.installed import companion_is_right, installed_is, is_labelled, version_of
+from torchdoctor.prescribe.libraries import superseded, triton_of
 from torchdoctor.tables import Tables
 from torchdoctor.tables.companions import Companion
 from torchdoctor.tables.torch_builds import TorchBuild
 
 
+class Pin(NamedTuple):
+    """One package at one version; without a ``version``, whatever ``spec`` (which may be empty) allows."""
+
+    name: str
+    version: str = ""
+    label: str = ""  # local version label
+    spec: str = ""
+
+    @property
+    def constraint(self) -> str:
+        """The version specifier: ``==2.9.1+cu126``."""
+        full = f"{self.version}+{self.label}" if self.label else self.version
+        return f"=={full}" if self.version else self.spec
+
+    @property
+    def requirement(self) -> str:
+        """The requirement as PEP 508 writes it: ``torch==2.9.1+cu126``."""
+        return self.name + self.constraint
+
+    def afresh(self, *, pre: bool) -> str:
+        """The requirement as a project takes it in place of the one it names: a bare name would leave that one."""
+        return self.requirement if self.constraint else f"{self.name}>=0.dev0" if pre else f"{self.name}>=0"
+
+    @property
+    def public(self) -> Pin:
+        """The same without the label, for tools that take the index from a file of the project."""
+        return self._replace(label="")
+
+
+class Source(NamedTuple):
+    """A package index by a name that project files can use, and its address."""
+
+    name: str
+    url: str
+
+
 class Plan(NamedTuple):
-    """Requirements from one index (empty address: the installer's default), and those from the default index."""
+    """Pins from one index (None: the installer's default), and those from the default index.
 
-    requirements: tuple[str, ...]
-    index_url: str = ""
-    elsewhere: tuple[str, ...] = ()
-    remove: tuple[str, ...] = ()  # what must go first, because its version would pass for the one wanted
+    ``changes`` are those of the pins that are not installed as wanted (none: all is right): for tools that change an
+    environment. Project files name all of them. ``row`` is the build chosen, None for a Jetson's own index.
+    """
+
+    pins: tuple[Pin, ...]
+    source: Source | None = None
+    elsewhere: tuple[Pin, ...] = ()
+    remove: tuple[str, ...] = ()  # what must go first: it would pass for what is wanted, or lies where that will lie
+    orphans: tuple[str, ...] = ()  # what must go last: nothing needs it any more
+    changes: tuple[Pin, ...] = ()
+    helpers: tuple[str, ...] = ()  # what torch needs from its own index and a project must name itself
+    pre: bool = False  # a nightly: versions are not known here
+    row: TorchBuild | None = None
+    owners: Owners = Owners()
+    os: str = ""
+    python: str = ""  # the host's Python as a version, where it is known
+
+    @property
+    def index_url(self) -> str:
+        """The address of the index; empty for the default one."""
+        return self.source.url if self.source else ""
+
+    def due(self, pins: tuple[Pin, ...]) -> tuple[str, ...]:
+        """Requirements of those pins that must be installed; of all where nothing must, and the line is still shown."""
+        chosen = [pin for pin in pins if pin in self.changes] if self.changes else pins
+        return tuple(pin.requirement for pin in chosen)
 
 
-def plan_of(choice: Choice, wish: Wish, tables: Tables, index_base: str = "") -> Plan:
-    """Return the plan for a choice that runs; local version labels wherever some torch may be installed already."""
-    companions = companions_of(choice, wish)
+_OWN_TRITON = {"rocm", "xpu"}
+
+
+ENVIRONMENT, PROJECT, IMAGE = "environment", "project", "image"  # what a tool installs into
+
+
+def plan_of(choice: Choice, wish: Wish, tables: Tables, index_base: str = "", into: str = ENVIRONMENT) -> Plan:
+    """Return the plan for a choice that runs; a local version label wherever the index has one.
+
+    A version without its label would be satisfied by any build that is there, or by one of a further index: one that
+    a project's file names, too. An image starts empty, whatever this host holds.
+    """
+    plan, python = _plan_of(choice, wish, tables, index_base, into), choice.host.python
+    first, last = superseded(choice, is_replaced=any(pin.name == "torch" for pin in plan.changes))
+    plan = plan._replace(remove=tuple(dict.fromkeys((*plan.remove, *first))), orphans=last)
+    version = "" if isinstance(python, Unknown) else f"{python.major}.{python.minor}"
+    if into == IMAGE:
+        plan = plan._replace(remove=(), orphans=(), changes=(*plan.pins, *plan.elsewhere))
+    return plan._replace(row=choice.row, owners=choice.host.owners, os=str(choice.host.os), python=version)
+
+
+def _plan_of(choice: Choice, wish: Wish, tables: Tables, index_base: str, into: str) -> Plan:
     if choice.jetson:
-        url = tables.indexes.url("jetson", path=choice.jetson.index_path)
-        wanted = ("torch" + (str(wish.torch) if wish.torch else ""), *companions)
-        return Plan(wanted, url, remove=() if choice.host.torch is None else ("torch", *companions))
+        return _jetson_plan(choice, wish, tables)
     row = choice.row
     if row is None:
         raise ValueError("nothing runs on this host: there is nothing to plan")
-    has_label = choice.host.torch is not None and _is_labelled(row)
-    label = f"+{row.build}" if has_label else ""
-    index_url = "" if row.on_pypi and not has_label and not index_base else _index_url(tables, row, index_base)
-    found = [release for name in companions if (release := release_beside(row, name, tables, choice.host))]
-    here = tuple(_pin(release, label) for release in found if not (index_url and _is_on_pypi_only(release)))
-    elsewhere = tuple(_pin(release, "") for release in found if index_url and _is_on_pypi_only(release))
-    remove = tuple(release.name for release in found if _passes_for_it(release, label, choice.host.companions))
-    return Plan((f"torch=={row.torch}{label}", *here), index_url, elsewhere, remove)
+    if wish.nightly:
+        return _nightly_plan(choice, row, wish, tables, index_base)
+    if "conda-forge" in row.indexes:
+        return _conda_plan(choice, row, wish)
+    source = None if _is_default(row, choice, into) and not index_base else _source(tables, row, index_base)
+    label = row.build.name if source and is_labelled(row) else ""
+    found = tuple(_releases(choice, row, wish, tables))
+    elsewhere = tuple(_pin(release, "") for release in found if source and _is_on_pypi_only(release))
+    companions = {_pin(release, label): release for release in found}
+    torch = Pin("torch", str(row.torch), label)
+    right = {pin for pin, release in companions.items() if companion_is_right(choice, release)}
+    owners = choice.host.owners
+    is_right = installed_is(choice) and not owners.conda
+    due = (*(() if is_right else (torch,)), *(pin for pin in companions if pin not in right))
+    passing = (pin.name for pin in due if pin in companions and _passes_for_it(companions[pin], choice))
+    # Where conda's torch goes, pip's loses files to it and would still pass for whole.
+    remove = tuple(dict.fromkeys((*(owners.pip if owners.conda else ()), *passing)))
+    return Plan(
+        pins=(torch, *(pin for pin in companions if pin not in elsewhere)),
+        source=source,
+        elsewhere=elsewhere,
+        remove=remove,
+        changes=due,
+        helpers=_helpers(row),
+    )
+
+
+def _is_default(row: TorchBuild, choice: Choice, into: str) -> bool:
+    """Whether the plain version gets this build from PyPI: no other one, here or on a further index, passes for it."""
+    is_alone = choice.host.torch is None and not choice.host.pools and into == ENVIRONMENT
+    return bool(row.on_pypi and (is_alone or not is_labelled(row)))
 
 
 def companions_of(choice: Choice, wish: Wish) -> tuple[str, ...]:
@@ -47,35 +149,86 @@ def companions_of(choice: Choice, wish: Wish) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*wish.companions, *choice.host.companions)))
 
 
-def _is_labelled(row: TorchBuild) -> bool:
-    """Whether the index holds this row under a local version label; macOS wheels carry none."""
-    return row.os != "macos" and "pytorch" in row.indexes
+def lacks_release(choice: Choice, name: str, tables: Tables) -> bool:
+    """Whether the companion is asked for or known here, and no release of it goes with the chosen wheel."""
+    row, installed = choice.row, version_of(choice, name)
+    if row is None or "conda-forge" in row.indexes or (installed and stays_beside(row, name, installed, tables)):
+        return False
+    is_unknown = installed and name not in COMPANIONS and tables.companions.find(name, installed) is None
+    return not is_unknown and release_beside(row, name, tables, choice.host) is None
 
 
-def _index_url(tables: Tables, row: TorchBuild, index_base: str) -> str:
-    url = tables.indexes.url("pytorch", variant=row.build.name)
-    return f"{index_base.rstrip('/')}/{row.build.name}" if index_base else url
+def _releases(choice: Choice, row: TorchBuild, wish: Wish, tables: Tables) -> Iterator[Companion]:
+    """The release of each companion: the one installed where it goes with the build, unless none of its wheels differ.
+
+    One that the tables do not know is left as it is, but those whose every release belongs to one torch.
+    """
+    for name in companions_of(choice, wish):
+        installed = version_of(choice, name)
+        there = stays_beside(row, name, installed, tables) if installed else None
+        is_of_any_build = name not in COMPANIONS and name not in wish.companions
+        if is_of_any_build and (tables.companions.find(name, installed) is None or (there and not there.is_pinned)):
+            continue
+        if there and companion_is_right(choice, there):
+            yield there
+        elif release := release_beside(row, name, tables, choice.host):
+            yield release
 
 
-def _passes_for_it(release: Companion, label: str, installed: tuple[str, ...]) -> bool:
+def _jetson_plan(choice: Choice, wish: Wish, tables: Tables) -> Plan:
+    route = choice.jetson
+    path = route.index_path if route else ""
+    companions = companions_of(choice, wish)
+    pins = (Pin("torch", spec=str(wish.torch or "")), *map(Pin, companions))
+    source = Source(f"jetson-{path.replace('/', '-')}", tables.indexes.url("jetson", path=path))
+    return Plan(pins, source, remove=() if choice.host.torch is None else ("torch", *companions), changes=pins)
+
+
+def _nightly_plan(choice: Choice, row: TorchBuild, wish: Wish, tables: Tables, index_base: str) -> Plan:
+    """Whatever torch is there must go: a final release may sort above the nightly, and any satisfies the name."""
+    pins = tuple(map(Pin, ("torch", *companions_of(choice, wish))))
+    variant = f"nightly/{_variant(row)}"
+    url = f"{index_base.rstrip('/')}/{variant}" if index_base else tables.indexes.url("pytorch", variant=variant)
+    remove = () if choice.host.torch is None else tuple(pin.name for pin in pins)
+    source = Source(f"pytorch-nightly-{_variant(row)}", url)
+    return Plan(pins, source, remove=remove, changes=pins, helpers=_helpers(row), pre=True)
+
+
+def _conda_plan(choice: Choice, row: TorchBuild, wish: Wish) -> Plan:
+    """The solver of conda fits the companions itself; what kind of build it is, the name of the package says."""
+    kind = "pytorch-gpu" if row.build.backend == "cuda" else "pytorch-cpu" if row.os != "macos" else "pytorch"
+    there = [name for name in choice.host.companions if name in COMPANIONS]
+    names = tuple(dict.fromkeys((*wish.companions, *there)))
+    pins = (Pin(kind, str(row.torch)), *map(Pin, names))
+    is_right = installed_is(choice) and not choice.host.owners.pip and set(names) <= set(there)
+    return Plan(pins, changes=() if is_right else pins)
+
+
+def _helpers(row: TorchBuild) -> tuple[str, ...]:
+    """The triton of ROCm and XPU builds: it lies on their own index alone, so a project must name it itself."""
+    return (triton_of(row),) if row.build.backend in _OWN_TRITON else ()
+
+
+def _variant(row: TorchBuild) -> str:
+    return "cpu" if row.build.name == "mps" else row.build.name
+
+
+def _source(tables: Tables, row: TorchBuild, index_base: str) -> Source:
+    variant = _variant(row)
+    url = f"{index_base.rstrip('/')}/{variant}" if index_base else tables.indexes.url("pytorch", variant=variant)
+    return Source(f"pytorch-{variant}", url)
+
+
+def _passes_for_it(release: Companion, choice: Choice) -> bool:
     """Whether an installed one of another build would pass for the one wanted, whose version alone is asked for."""
-    return bool(label) and release.labelled != "yes" and release.name in installed
+    is_there = version_of(choice, release.name).partition("+")[0] == str(release.version)
+    return choice.host.torch is not None and is_there and release.labelled != "yes"
 
 
-def _pin(release: Companion, label: str) -> str:
-    return f"{release.name}=={release.version}{label if release.labelled == 'yes' else ''}"
+def _pin(release: Companion, label: str) -> Pin:
+    return Pin(release.name, str(release.version), label if release.labelled == "yes" else "")
 
 
 def _is_on_pypi_only(release: Companion) -> bool:
     """Whether the release is one wheel for all: PyPI surely holds it, the torch index only perhaps."""
-    return release.labelled != "yes" and len(release.built_cuda) == 1
-
-
-def installed_is(choice: Choice) -> bool:
-    """Whether the chosen build is the one installed already."""
-    installed, row = choice.host.torch, choice.row
-    if row is None or installed is None or isinstance(installed, Unknown):
-        return False
-    public, _, label = installed.partition("+")
-    wanted = row.build.name if _is_labelled(row) else ""
-    return public == str(row.torch) and label == wanted
+    return release.labelled != "yes" and len(release.built_cuda) <= 1

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from torchdoctor.addresses import without_password
 from torchdoctor.facts import Facts
 from torchdoctor.findings import Finding, Remedy, Text
-from torchdoctor.prescribe.choose import Choice, installed_row
+from torchdoctor.prescribe.choose import Choice, installed_row, stays_unjudged
 from torchdoctor.prescribe.conditions import Wish
 from torchdoctor.prescribe.host import Host, host_of
 from torchdoctor.prescribe.install import Install, install_of
 from torchdoctor.prescribe.uncertain import choose_surely
-from torchdoctor.prescribe.writing import Writing, writing_for
+from torchdoctor.prescribe.writers import choose_for
+from torchdoctor.prescribe.writing import ASK_AGAIN, Writing, writing_for
 from torchdoctor.records import replace
 from torchdoctor.tables import Tables
+from torchdoctor.values import Build
 
 
 class Prescription(NamedTuple):
@@ -31,28 +34,59 @@ def prescribe(facts: Facts, findings: Sequence[Finding], writing: Writing, table
     if not any(remedy.installs for finding in findings for remedy in finding.remedies):
         is_blamed = any(finding.severity == "error" for finding in findings)
         return Prescription(install=None if is_blamed else _confirm(host, writing, tables))
-    choice = choose_surely(host, facts, tables)
+    of_owner = tables.of_conda() if host.owners.conda else tables
+    if unjudged(host, writing, of_owner) and not any(map(_proves_it_broken, findings)):
+        return Prescription()
+    choice, writing, tables = choose_for(writing, tables, lambda known: choose_surely(host, facts, known))
     if not choice.runs or (facts.request.require_gpu and choice.backend == "cpu"):
         return Prescription(
             refusal=choice.refusal or Text("a GPU is required and no GPU of this host can be served"),
             change=choice.change,
         )
-    return Prescription(install=install_of(choice, Wish(), writing, tables))
+    return Prescription(install=_without_password(install_of(choice, Wish(), writing, tables)))
+
+
+def _proves_it_broken(finding: Finding) -> bool:
+    return finding.severity == "error" and any(remedy.installs for remedy in finding.remedies)
+
+
+def unjudged(host: Host, writing: Writing, tables: Tables) -> Install | None:
+    """The installed torch as an install that is not needed, where it is newer than the tables of its owner."""
+    reason = stays_unjudged(host, tables)
+    if reason is None or not isinstance(host.torch, str):
+        return None
+    version, _, label = host.torch.partition("+")
+    build = host.build.name if isinstance(host.build, Build) else label or None
+    said = (reason,)
+    return Install(False, version, build, "", (), why=said, tool=writing.tool, warnings=said)
+
+
+def _without_password(install: Install) -> Install:
+    """A report goes to others: a command with a password in it stays out, for the one that prints it."""
+    index_url = without_password(install.index_url)
+    if any(line != without_password(line) for line in (*install.commands, *install.lines)):
+        install = install._replace(commands=(ASK_AGAIN,), file="", lines=())
+    return install._replace(index_url=index_url)
 
 
 def _confirm(host: Host, writing: Writing, tables: Tables) -> Install | None:
     """The installed build as an install that is not needed, when it is an official one that runs here."""
-    row = installed_row(host, tables)
-    if row is None:
+    choice, writing, tables = choose_for(writing, tables, lambda known: _installed(host, known))
+    if choice.row is None:
         return None
-    choice = Choice(host=host, backend=row.build.backend, row=row)
-    return install_of(choice, Wish(), writing, tables, explain=False)._replace(needed=False)
+    install = install_of(choice, Wish(), writing, tables, explain=False)
+    return _without_password(install._replace(needed=False))
+
+
+def _installed(host: Host, tables: Tables) -> Choice:
+    row = installed_row(host, tables)
+    return Choice(host=host, backend=row.build.backend if row else "", row=row)
 
 
 def with_commands(findings: Sequence[Finding], prescription: Prescription) -> tuple[Finding, ...]:
     """Put the install command into the remedies that asked for it; where there is none, the words stay."""
     install = prescription.install
-    commands = install.commands if install else ()
+    commands = install.typed if install else ()
     return tuple(replace(finding, remedies=tuple(_filled(finding.remedies, commands))) for finding in findings)
 
 

@@ -10,6 +10,7 @@ from torchdoctor.facts import Unknown
 from torchdoctor.findings import Text
 from torchdoctor.prescribe.conditions import Judge, Obstacle
 from torchdoctor.prescribe.drivers import driver_window
+from torchdoctor.tables import Tables
 from torchdoctor.tables.torch_builds import TorchBuild
 from torchdoctor.values import DriverVersion, PythonTag, Version
 
@@ -17,11 +18,21 @@ from torchdoctor.values import DriverVersion, PythonTag, Version
 _CHANGES = ("unsure", "companion", "driver", "python", "libc", "os")
 
 
+def is_of_conda(tables: Tables) -> bool:
+    """Whether these are the tables of conda-forge's packages."""
+    return any("conda-forge" in row.indexes for row in tables.torch_builds.rows[:1])
+
+
 def refuse(judge: Judge, rows: Sequence[TorchBuild], backend: str) -> tuple[Text, Text | None]:
     """Return why nothing runs here, and the smallest change (None when no single change helps)."""
     if not rows:
         return _no_rows(judge, backend)
+    limit = _limit(judge, rows, backend)
+    if limit:
+        return limit
     rows = [row for row in rows if judge.is_wished(row)]
+    if not rows and _asks_for_a_newer_one(judge):
+        return _newer(judge)
     if not rows:
         return Text(
             "no {backend} build of torch {spec} exists for this system", backend=backend, spec=judge.wish.torch
@@ -38,6 +49,51 @@ def refuse(judge: Judge, rows: Sequence[TorchBuild], backend: str) -> tuple[Text
     return _explain(judge, failures)
 
 
+def _limit(judge: Judge, rows: Sequence[TorchBuild], backend: str) -> tuple[Text, Text | None] | None:
+    """The words where --max-cuda alone is in the way, or keeps out all that was asked for; else None."""
+    most = judge.wish.max_cuda
+    free = judge.with_wish(judge.wish._replace(max_cuda=None))
+    above = [row for row in rows if row.cuda and most and row.cuda > most and free.is_wished(row)]
+    running = [row for row in above if free.obstacle(row) is None]
+    if running:
+        row = min(running, key=lambda row: row.cuda.order if row.cuda else ())
+        text = "torch {torch} {build} is for CUDA {cuda}, which is above --max-cuda {most}"
+        said = Text(text, torch=row.torch, build=row.build, cuda=row.cuda, most=most)
+        return said, Text("ask for --max-cuda {cuda}", cuda=row.cuda)
+    if above and not any(judge.is_wished(row) for row in rows):
+        return Text("every {backend} build asked for is above --max-cuda {most}", backend=backend, most=most), None
+    return None
+
+
+def _asks_for_a_newer_one(judge: Judge) -> bool:
+    """Whether the versions asked for begin above the newest one of the tables."""
+    newest = judge.tables.torch_builds.newest()
+    return any(_begins_above(clause.operator, clause.version, newest) for clause in judge.wish.torch or ())
+
+
+def _begins_above(operator: str, version: str, newest: Version) -> bool:
+    try:
+        first = Version.parse(version.partition("+")[0].removesuffix(".*"))
+    except ValueError:  # a nightly or a release candidate: no table holds those
+        return False
+    first = Version((*first.parts, *(0,) * (len(newest.parts) - len(first.parts))))  # 2.15 is 2.15.0
+    return operator not in {"<", "<=", "!="} and (first > newest or (operator == ">" and first == newest))
+
+
+def _newer(judge: Judge) -> tuple[Text, Text | None]:
+    tables = judge.tables
+    if is_of_conda(tables):
+        known = "conda-forge has no torch {spec}: of {day}, the tables know its packages up to {newest}"
+        return Text(known, spec=judge.wish.torch, day=tables.date, newest=tables.torch_builds.newest()), None
+    text = Text(
+        "torch {spec} is newer than the tables: of {day}, they know torch up to {newest}",
+        spec=judge.wish.torch,
+        day=tables.date,
+        newest=tables.torch_builds.newest(),
+    )
+    return text, Text("refresh them: torchdoctor tables refresh --from INDEX --write")
+
+
 def _changed_by(obstacle: Obstacle) -> str:
     """What one would change: another driver lifts both a floor and a branch that does not know the GPU."""
     return "driver" if obstacle.kind == "branch" else obstacle.kind
@@ -50,6 +106,8 @@ def _no_rows(judge: Judge, backend: str) -> tuple[Text, Text | None]:
     if host.implementation.lower() != "cpython":
         return Text("{implementation} has no torch wheel", implementation=host.implementation), Text("use CPython")
     where = f"{host.os} {host.machine}"
+    if is_of_conda(judge.tables):
+        return Text("conda-forge has no {backend} build for {where}", backend=backend, where=where), None
     text = Text("no official {backend} build exists for {where}", backend=backend, where=where)
     amd = [gpu.target for gpu in judge.gpus if gpu.vendor == "amd"]
     if host.os == "windows" and any(judge.tables.amd_gpus.has_windows_wheels(gfx) for gfx in amd):
@@ -116,9 +174,12 @@ def _explain(judge: Judge, failures: list[tuple[TorchBuild, tuple[Obstacle, ...]
     kind = "kernels" if "kernels" in always else (always or [kinds.most_common(1)[0][0]])[0]
     if kind == "kernels":
         gpu = next((gpu for gpu in judge.gpus if not any(judge.serves(row, gpu) for row, _ in failures)), judge.gpus[0])
-        python = "" if isinstance(judge.host.python, Unknown) else f" with wheels for Python {judge.host.python}"
+        of_conda = is_of_conda(judge.tables)
+        kind, files = ("conda-forge", "packages") if of_conda else ("official", "wheels")
+        python = "" if isinstance(judge.host.python, Unknown) else f" with {files} for Python {judge.host.python}"
         what = _builds(judge, failures)
-        return Text("no official {what}{python} has code for {gpu}", what=what, python=python, gpu=gpu), None
+        text = "no {kind} {what}{python} has code for {gpu}"
+        return Text(text, kind=kind, what=what, python=python, gpu=gpu), None
     obstacle = next(item for _, found in failures for item in found if item.kind == kind)
     return Text("no build runs here: {reason}", reason=obstacle.text), None
 

@@ -6,9 +6,15 @@ import re
 import shlex
 from collections.abc import Sequence
 
+from torchdoctor.errors import UsageError
+
 SHELLS = ("posix", "cmd", "powershell")
 
 _PLAIN = re.compile(r"[A-Za-z0-9_./\\:=+@,~-]+")
+# PowerShell takes typographic quotes for plain ones, and they end what those began.
+_SINGLE = re.compile("['\N{LEFT SINGLE QUOTATION MARK}-\N{SINGLE HIGH-REVERSED-9 QUOTATION MARK}]")
+_SPECIAL = re.compile('[$`"\N{LEFT DOUBLE QUOTATION MARK}-\N{DOUBLE LOW-9 QUOTATION MARK}]')
+_NOT_FOR_CMD = re.compile(r'[%"\r\n]')  # what it reads inside quotes too, and nothing escapes at its prompt
 
 
 def join(words: Sequence[str], shell: str) -> str:
@@ -28,20 +34,23 @@ def _posix(word: str) -> str:
 
 
 def _cmd(word: str) -> str:
-    word = _expand(word, "%USERPROFILE%")
-    return (
-        word
-        if (_PLAIN.fullmatch(word.replace("%USERPROFILE%", "")) and not set(word) & set(",=")) or _is_pin(word)
-        else f'"{word}"'
-    )
+    odd = _NOT_FOR_CMD.search(word)
+    if odd:
+        raise UsageError(f"no quotes keep {odd[0]!r} from cmd: {word!r} needs --shell powershell")
+    if (_PLAIN.fullmatch(word) and not set(word) & set(",=")) or _is_pin(word):
+        return _expand(word, "%USERPROFILE%")
+    slashes = len(word) - len(word.rstrip("\\"))  # before the closing quote, each stands for half of one
+    return f'"{_expand(word, "%USERPROFILE%")}{slashes * chr(92)}"'
 
 
 def _powershell(word: str) -> str:
     if word.startswith(("~/", "~\\")):
-        return '"' + _expand(word, "$env:USERPROFILE") + '"'
-    return (
-        word if _PLAIN.fullmatch(word) and "," not in word and word[0] != "@" else "'" + word.replace("'", "''") + "'"
-    )
+        return '"' + _expand("~" + _SPECIAL.sub(r"`\g<0>", word[1:]), "$env:USERPROFILE") + '"'
+    return word if _PLAIN.fullmatch(word) and "," not in word and word[0] != "@" else f"'{_SINGLE.sub(_twice, word)}'"
+
+
+def _twice(match: re.Match[str]) -> str:
+    return match[0] * 2
 
 
 def _expand(word: str, home: str) -> str:

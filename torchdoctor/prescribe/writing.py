@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
+import ntpath
+import posixpath
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from torchdoctor.facts import Facts, value_or
+from torchdoctor.checks.installed import is_from_conda
+from torchdoctor.errors import UsageError
+from torchdoctor.facts import Facts, is_known, value_or
 from torchdoctor.findings import Text
+from torchdoctor.which_python import is_local
 
 VENV = ".venv"
+_LEFT_OUT = re.compile(r"^~|<[^<>/]*>")  # what redaction puts in the place of a home folder or a name
+APART = "torch"  # the conda environment that is made where the examined one is not to be changed
 UNNAMED = ("python",)
 # A path that holds a user's name is not in the report; the command that prints it is.
 ASK_AGAIN = "torchdoctor install-cmd"
+IS_LOST = "which conda environment it is does not show: name its Python by --python PATH, or run torchdoctor there"
+
+
+class Written(NamedTuple):
+    """What a writer gives: whole lines for the shell, and lines to be put into a file of the project first."""
+
+    commands: tuple[str, ...] = ()
+    file: str = ""
+    lines: tuple[str, ...] = ()
 
 
 class Writing(NamedTuple):
@@ -29,15 +46,34 @@ class Writing(NamedTuple):
     base: Sequence[str] = ()
     override: bool = False
     bootstrap: bool = False
+    prefix: str = ""  # the conda environment that the examined interpreter belongs to
+    is_lost: bool = False  # its path, or the way to the conda there, is not known
+    enter: Sequence[str] = ()  # what starts a program where the interpreter is, if that is another place than this
+    apart: bool = False  # conda's packages do not belong where the interpreter is: its base, or none of conda
+    image_build: bool = False  # no driver is in sight where the command runs
+    overruled: bool = False  # UV_TORCH_BACKEND is set, and overrules every index that uv is given
+    asked: bool = False  # the tool was named by the user: no other one is taken in its place
 
     @property
     def reason(self) -> Text | None:
         """Why the command looks as it does, where that needs saying."""
         if self.base:
             return Text("the distribution manages this Python: packages go into an environment, {venv}", venv=VENV)
+        if self.overruled and self.tool == "uv" and self.shell != "posix":
+            return Text("UV_TORCH_BACKEND is set here and overrules the index: clear it first")
         if self.override:
             return Text("the distribution manages this Python: pip needs --break-system-packages")
+        if self.apart and self.tool in _CONDAS:
+            text = "{tool} makes a new environment, and asks first if there is one of that name: {command} enters it"
+            return Text(text, tool=self.tool, command=f"{self.tool} activate {APART}")
         return None
+
+    @property
+    def in_prefix(self) -> tuple[str, ...]:
+        """Conda's option for the examined environment; none where the host is only described: it is the active one."""
+        if self.is_lost:
+            raise UsageError(IS_LOST)
+        return ("--prefix", self.prefix) if self.prefix else ()
 
     def for_system(self, os_name: str) -> Writing:
         """With the shell and the tool chosen, where nobody chose them."""
@@ -45,22 +81,95 @@ class Writing(NamedTuple):
         return self._replace(shell=shell, tool=self.tool or "pip")
 
 
+_CONDAS = {"conda", "mamba"}
+
+
 def writing_for(facts: Facts, writing: Writing) -> Writing:
     """Fill in what only the host knows: interpreter, shell, uv where it has no pip, an environment where it must."""
-    command = value_or(facts.python.command, "")
+    command, is_told = value_or(facts.python.command, ""), tuple(writing.python) != UNNAMED
     if tuple(writing.python) == UNNAMED and command:
         writing = writing._replace(python=() if "<" in command else tuple(command.split("\n")))
     is_path = len(writing.python) == 1 and _is_here(writing.python[0], value_or(facts.python.executable, ""))
-    if facts.python.externally_managed is True:
+    if not writing.tool and is_path:
+        writing = writing._replace(tool=_tool_of(facts))
+    if facts.python.externally_managed is True and writing.tool in _INTO_AN_ENVIRONMENT:
         writing = _outside_the_distribution(facts, writing, is_path=is_path)
-    if facts.python.has_pip is False and not writing.base and not writing.tool:
-        writing = writing._replace(tool="uv") if is_path else writing._replace(bootstrap=True)
+    if facts.python.has_pip is False and not writing.base:
+        takes_uv = is_path and not writing.tool
+        writing = writing._replace(tool="uv") if takes_uv else writing._replace(bootstrap=writing.tool in _OF_PIP)
+    writing = _for_conda(facts, writing, is_path=is_path)
+    if writing.is_lost and not is_told and (writing.tool in _CONDAS or is_from_conda(facts)):
+        writing = writing._replace(python=())  # a report: install-cmd knows more, or says what to type
     return writing.for_system(value_or(facts.os.name, ""))
 
 
+# Tools that install into the examined environment itself; empty: pip, unless something speaks against it.
+_INTO_AN_ENVIRONMENT = {"", "pip", "uv", "requirements"}
+_OF_PIP = _INTO_AN_ENVIRONMENT - {"uv"}
+
+
+def _tool_of(facts: Facts) -> str:
+    """The tool that keeps a live host's project, or that owns its torch: what is installed past it does not last."""
+    if not is_known(facts.place.project):
+        return ""
+    environment, builds = value_or(facts.python.environment, ""), facts.place.image_build is True
+    is_conda = environment.startswith("conda") and is_from_conda(facts)
+    is_bare = environment == "conda-base" and facts.torch.installed is False and not builds
+    return value_or(facts.place.project, "") or ("conda" if is_conda or is_bare else "")
+
+
+def _for_conda(facts: Facts, writing: Writing, *, is_path: bool) -> Writing:
+    """Where conda's packages go: a line without a prefix would change whatever environment is active.
+
+    An image has no other environment than conda's base, and its build has nobody who answers a question.
+    """
+    environment, builds = value_or(facts.python.environment, ""), facts.place.image_build is True
+    writing = writing._replace(
+        apart=environment in _NOT_CONDAS and not (builds and environment == "conda-base"),
+        image_build=builds,
+        overruled=bool(value_or(facts.env.get("UV_TORCH_BACKEND"), "")),
+    )
+    if not environment or not writing.python:
+        return writing
+    is_elsewhere = not is_path and (len(writing.python) == 1 or not is_local(writing.python))
+    enter = tuple(writing.python[:-1]) if is_elsewhere else ()
+    is_reached = not is_elsewhere or (enter and posixpath.basename(writing.python[-1]).startswith("python"))
+    prefix = _prefix(facts, writing, is_path=is_path) if environment.startswith("conda") else ""
+    if is_elsewhere and prefix[:1] == "~":  # which this shell would read as its own user's
+        prefix = ""
+    needs_prefix = environment.startswith("conda") and is_known(facts.place.project)
+    return writing._replace(prefix=prefix, enter=enter, is_lost=not is_reached or (needs_prefix and not prefix))
+
+
+_NOT_CONDAS = {"conda-base", "venv", "system"}
+
+
+def _prefix(facts: Facts, writing: Writing, *, is_path: bool) -> str:
+    """The folder of the environment, by the path that was typed: the one in a report may be without a user's name."""
+    path, typed = value_or(facts.python.executable, ""), writing.python[0]
+    if is_path and re.search(r"[/\\]", typed):
+        path = typed
+    if "<" in path:
+        return ""
+    if facts.os.name == "windows":
+        return ntpath.dirname(path)
+    folder = posixpath.dirname(path)
+    return (posixpath.dirname(folder) or ".") if posixpath.basename(folder) == "bin" else folder
+
+
 def _is_here(word: str, executable: str) -> bool:
-    """Whether a one-word start command is the interpreter itself, not a script that enters another place."""
-    return "/" not in word.replace("\\", "/") or word == executable or not executable
+    """Whether a one-word start command is the interpreter itself, not a script that enters another place.
+
+    The interpreter's own path may be told without a user's name, and the word may begin in the current folder.
+    """
+    word, executable = (path.replace("\\", "/").removesuffix(".exe") for path in (word, executable))
+    if "/" not in word or executable in {"", word}:
+        return True
+    if word[0] == "/" or word[1:2] == ":":
+        told = (re.escape(part) for part in _LEFT_OUT.split(executable))
+        return re.fullmatch(".+".join(told), word) is not None
+    word, tail = re.sub(r"^(?:\.{1,2}/)+", "", word), _LEFT_OUT.split(executable)[-1]
+    return executable.endswith(f"/{word}") or (tail != executable and word.endswith(tail))
 
 
 def _outside_the_distribution(facts: Facts, writing: Writing, *, is_path: bool) -> Writing:

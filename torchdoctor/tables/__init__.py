@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from torchdoctor.tables.loading import TableError, find_root, read_text
+from torchdoctor.tables.loading import TableError, find_root, newest_day, read_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,15 +34,20 @@ if TYPE_CHECKING:
     from torchdoctor.tables.torch_builds import TorchBuilds
     from torchdoctor.tables.torch_requirements import TorchRequirements
     from torchdoctor.tables.windows_errors import WindowsErrors
+    from torchdoctor.tables.xids import Xids
 
 __all__ = ["TableError", "Tables"]
 
 
 class Tables:
-    """Every table of one folder: the package's own, or ``root``. Raises ``TableError`` for a wrong or missing file."""
+    """Every table of one folder: the package's own, or ``root``. Raises ``TableError`` for a wrong or missing file.
 
-    def __init__(self, root: Path | None = None) -> None:
+    The CSV files of the folder ``over`` lie over them, row by key: tables/overlay.py finds that folder.
+    """
+
+    def __init__(self, root: Path | None = None, over: Path | None = None) -> None:
         self.root = root or find_root()
+        self.over = over
 
     @cached_property
     def date(self) -> str:
@@ -50,143 +55,157 @@ class Tables:
         from torchdoctor.tables.cells import iso_date
 
         try:
-            return iso_date(read_text(self.root, "DATE").strip())
+            own = iso_date(read_text(self.root, "DATE").strip())
         except ValueError as error:
             raise TableError(f"DATE:1: {error}") from None
+        return own if self.over is None else max(own, newest_day(self.over))
+
+    @property
+    def edition(self) -> str:
+        """The date, and whether rows of the user's own lie over the tables: ``2026-11-30+overlay``."""
+        return self.date if self.over is None else f"{self.date}+overlay"
 
     @cached_property
     def torch_builds(self) -> TorchBuilds:
         """Official torch wheels."""
         from torchdoctor.tables.torch_builds import FILE, TorchBuilds
 
-        return TorchBuilds(FILE.load(self.root))
+        return TorchBuilds(FILE.load(self.root, self.over))
+
+    def of_conda(self) -> Tables:
+        """The same tables, with the packages of conda-forge where the official wheels stand."""
+        from torchdoctor.tables.conda_builds import FILE, as_builds
+        from torchdoctor.tables.torch_builds import TorchBuilds
+
+        other = Tables(self.root, self.over)
+        other.__dict__["torch_builds"] = TorchBuilds(as_builds(FILE.load(self.root, self.over)))
+        return other
 
     @cached_property
     def companions(self) -> Companions:
         """Packages that must fit torch."""
         from torchdoctor.tables.companions import FILE, Companions
 
-        return Companions(FILE.load(self.root))
+        return Companions(FILE.load(self.root, self.over))
 
     @cached_property
     def cuda_drivers(self) -> CudaDrivers:
         """The drivers that CUDA releases need."""
         from torchdoctor.tables.cuda_drivers import FILE, CudaDrivers
 
-        return CudaDrivers(FILE.load(self.root))
+        return CudaDrivers(FILE.load(self.root, self.over))
 
     @cached_property
     def driver_branches(self) -> DriverBranches:
         """What each driver branch speaks and drives."""
         from torchdoctor.tables.driver_branches import FILE, DriverBranches
 
-        return DriverBranches(FILE.load(self.root))
+        return DriverBranches(FILE.load(self.root, self.over))
 
     @cached_property
     def gpu_models(self) -> GpuModels:
         """NVIDIA GPUs by name and PCI id."""
         from torchdoctor.tables.gpu_models import FILE, GpuModels
 
-        return GpuModels(FILE.load(self.root))
+        return GpuModels(FILE.load(self.root, self.over))
 
     @cached_property
     def amd_gpus(self) -> AmdGpus:
         """AMD GPUs by name and PCI id."""
         from torchdoctor.tables.amd_gpus import FILE, AmdGpus
 
-        return AmdGpus(FILE.load(self.root))
+        return AmdGpus(FILE.load(self.root, self.over))
 
     @cached_property
     def gpu_peaks(self) -> GpuPeaks:
         """What a GPU can do at best."""
         from torchdoctor.tables.gpu_peaks import FILE, GpuPeaks
 
-        return GpuPeaks(FILE.load(self.root))
+        return GpuPeaks(FILE.load(self.root, self.over))
 
     @cached_property
     def coverage(self) -> Coverage:
         """Which code runs on which GPU."""
         from torchdoctor.tables.coverage import FILE, Coverage
 
-        return Coverage(FILE.load(self.root))
+        return Coverage(FILE.load(self.root, self.over))
 
     @cached_property
     def toolkits(self) -> Toolkits:
         """What each nvcc compiles for and with."""
         from torchdoctor.tables.toolkits import FILE, Toolkits
 
-        return Toolkits(FILE.load(self.root))
+        return Toolkits(FILE.load(self.root, self.over))
 
     @cached_property
     def pythons(self) -> Pythons:
         """Which Python versions have torch wheels."""
         from torchdoctor.tables.python_support import FILE, Pythons
 
-        return Pythons(FILE.load(self.root), self.torch_builds.versions(), self.date)
+        return Pythons(FILE.load(self.root, self.over), self.torch_builds.versions(), self.date)
 
     @cached_property
     def indexes(self) -> Indexes:
         """Package indexes and their addresses."""
         from torchdoctor.tables.indexes import FILE, Indexes
 
-        return Indexes(FILE.load(self.root))
+        return Indexes(FILE.load(self.root, self.over))
 
     @cached_property
     def jetpacks(self) -> Jetpacks:
         """Jetson Linux and JetPack releases."""
         from torchdoctor.tables.jetpacks import FILE, Jetpacks
 
-        return Jetpacks(FILE.load(self.root))
+        return Jetpacks(FILE.load(self.root, self.over))
 
     @cached_property
     def smi_outcomes(self) -> SmiOutcomes:
         """How nvidia-smi fails."""
         from torchdoctor.tables.smi_outcomes import FILE, SmiOutcomes
 
-        return SmiOutcomes(FILE.load(self.root))
+        return SmiOutcomes(FILE.load(self.root, self.over))
 
     @cached_property
     def os_releases(self) -> OsReleases:
         """The C library of Linux distributions."""
         from torchdoctor.tables.os_releases import FILE, OsReleases
 
-        return OsReleases(FILE.load(self.root))
+        return OsReleases(FILE.load(self.root, self.over))
 
     @cached_property
     def torch_requirements(self) -> TorchRequirements:
         """Known faults between torch and packages it does not declare."""
         from torchdoctor.tables.torch_requirements import FILE, TorchRequirements
 
-        return TorchRequirements(FILE.load(self.root))
+        return TorchRequirements(FILE.load(self.root, self.over))
 
     @cached_property
     def known_bad_releases(self) -> KnownBadReleases:
         """Releases broken as published."""
         from torchdoctor.tables.known_bad_releases import FILE, KnownBadReleases
 
-        return KnownBadReleases(FILE.load(self.root))
+        return KnownBadReleases(FILE.load(self.root, self.over))
 
     @cached_property
     def neighbours(self) -> Neighbours:
         """Libraries beside torch with demands of their own."""
         from torchdoctor.tables.neighbours import FILE, Neighbours
 
-        return Neighbours(FILE.load(self.root))
+        return Neighbours(FILE.load(self.root, self.over))
 
     @cached_property
     def cuda_errors(self) -> CudaErrors:
         """The numbers that CUDA answers."""
         from torchdoctor.tables.cuda_errors import FILE, CudaErrors
 
-        return CudaErrors(FILE.load(self.root))
+        return CudaErrors(FILE.load(self.root, self.over))
 
     @cached_property
-    def xids(self) -> NumberedErrors:
+    def xids(self) -> Xids:
         """The Xids of the NVIDIA kernel module."""
-        from torchdoctor.tables.numbered import NumberedErrors
-        from torchdoctor.tables.xids import FILE
+        from torchdoctor.tables.xids import FILE, Xids
 
-        return NumberedErrors(FILE.load(self.root))
+        return Xids(FILE.load(self.root, self.over))
 
     @cached_property
     def nccl_errors(self) -> NumberedErrors:
@@ -194,7 +213,7 @@ class Tables:
         from torchdoctor.tables.nccl_errors import FILE
         from torchdoctor.tables.numbered import NumberedErrors
 
-        return NumberedErrors(FILE.load(self.root))
+        return NumberedErrors(FILE.load(self.root, self.over))
 
     @cached_property
     def hip_errors(self) -> NumberedErrors:
@@ -202,7 +221,7 @@ class Tables:
         from torchdoctor.tables.hip_errors import FILE
         from torchdoctor.tables.numbered import NumberedErrors
 
-        return NumberedErrors(FILE.load(self.root))
+        return NumberedErrors(FILE.load(self.root, self.over))
 
     @cached_property
     def nvml_errors(self) -> NumberedErrors:
@@ -210,35 +229,35 @@ class Tables:
         from torchdoctor.tables.numbered import NumberedErrors
         from torchdoctor.tables.nvml_errors import FILE
 
-        return NumberedErrors(FILE.load(self.root))
+        return NumberedErrors(FILE.load(self.root, self.over))
 
     @cached_property
     def exit_statuses(self) -> ExitStatuses:
         """How a process ended."""
         from torchdoctor.tables.exit_statuses import FILE, ExitStatuses
 
-        return ExitStatuses(FILE.load(self.root))
+        return ExitStatuses(FILE.load(self.root, self.over))
 
     @cached_property
     def windows_errors(self) -> WindowsErrors:
         """The numbers of Windows."""
         from torchdoctor.tables.windows_errors import FILE, WindowsErrors
 
-        return WindowsErrors(FILE.load(self.root))
+        return WindowsErrors(FILE.load(self.root, self.over))
 
     @cached_property
     def ngc_images(self) -> NgcImages:
         """What NVIDIA's monthly torch images hold."""
         from torchdoctor.tables.ngc_images import FILE, NgcImages
 
-        return NgcImages(FILE.load(self.root))
+        return NgcImages(FILE.load(self.root, self.over))
 
     @cached_property
     def smoke_findings(self) -> SmokeFindings:
         """The finding of each smoke test that may fail."""
         from torchdoctor.tables.smoke_findings import FILE, SmokeFindings
 
-        return SmokeFindings(FILE.load(self.root))
+        return SmokeFindings(FILE.load(self.root, self.over))
 
     @cached_property
     def known_errors(self) -> KnownErrors:

@@ -64,6 +64,11 @@ def yes_no(text: str) -> bool:
     return one_of("yes", "no")(text) == "yes"
 
 
+def yes_no_unknown(text: str) -> bool | None:
+    """Read ``yes``, ``no`` or ``unknown``: None is what a person still has to find out."""
+    return None if text == "unknown" else yes_no(text)
+
+
 def iso_date(text: str) -> str:
     """Read a date such as 2026-11-30 or a month such as 2026-11, kept as text: ISO dates order as text."""
     shape = "".join("0" if character.isdecimal() else character for character in text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from io import StringIO
 from itertools import chain
 from operator import itemgetter
@@ -14,6 +14,7 @@ from typing import Any, Generic, TypeVar
 from torchdoctor.records import fields, record
 
 R = TypeVar("R")
+WITHOUT_OVERLAY = "to leave this folder out: TORCHDOCTOR_TABLES=none, and no --tables"
 
 
 class TableRow:
@@ -51,6 +52,13 @@ def read_text(root: Path, name: str) -> str:
         raise TableError(f"{name}: cannot be read: {error}") from error
 
 
+def newest_day(folder: Path) -> str:
+    """The newest day on which a row in the CSV files of a folder was checked; empty without rows."""
+    texts = (read_text(folder, path.name) for path in folder.glob("*.csv"))
+    days = (row.get("checked") or "" for text in texts for row in csv.DictReader(text.splitlines()))
+    return max((day for day in days if day[:4].isdecimal()), default="")
+
+
 @record(frozen=True, slots=True)
 class TableFile(Generic[R]):
     """One CSV file: its name, the dataclass that is its schema, the key columns, and what it is about."""
@@ -65,9 +73,28 @@ class TableFile(Generic[R]):
         """The columns in their order: the fields of the row's dataclass."""
         return tuple(column.name for column in self._fields())
 
-    def load(self, root: Path) -> tuple[R, ...]:
-        """Read and validate the whole file."""
-        return self.parse(read_text(root, self.name))
+    def load(self, root: Path, over: Path | None = None) -> tuple[R, ...]:
+        """Read and validate the whole file, and the one of that name in ``over``, whose rows come first."""
+        text = read_text(root, self.name)
+        if over is None or not (over / self.name).is_file():
+            return self.parse(text)
+        self.parse(text)
+        return self.parse(self.merged(text, self._overlaid(over)))
+
+    def merged(self, text: str, over: str) -> str:
+        """The rows of both texts, sorted; where both have a key, the row of ``over``."""
+        key = itemgetter(*[self.columns.index(name) for name in self.key])
+        rows = {key(cells): cells for part in (text, over) for _, cells in self.lines(part)}
+        return self.written(rows.values())
+
+    def _overlaid(self, over: Path) -> str:
+        """The text of an overlay's file, validated: an error there names the whole path, and how to do without."""
+        try:
+            text = read_text(over, self.name)
+            self.parse(text)
+        except TableError as error:
+            raise TableError(f"{over / str(error)}; {WITHOUT_OVERLAY}") from None
+        return text
 
     def parse(self, text: str) -> tuple[R, ...]:
         """Validate the text of the file; raise ``TableError`` at the first thing that is wrong."""
@@ -98,11 +125,18 @@ class TableFile(Generic[R]):
 
     def canonical(self, text: str) -> str:
         """Write the same rows in the one accepted form: sorted by key, quoted only where needed, LF."""
-        rows = [dict(zip(self.columns, cells, strict=True)) for _, cells in self.lines(text)]
-        rows.sort(key=lambda row: [_natural(row[name]) for name in self.key])
+        return self.written(cells for _, cells in self.lines(text))
+
+    def in_order(self, keys: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
+        """Sort keys as the rows of the file are sorted."""
+        return sorted(keys, key=lambda key: [_natural(cell) for cell in key])
+
+    def written(self, rows: Iterable[Sequence[str]]) -> str:
+        """Write rows of cells in that form."""
+        places = [self.columns.index(name) for name in self.key]
+        ordered = sorted(rows, key=lambda cells: [_natural(cells[place]) for place in places])
         out = StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerows(chain([self.columns], (row.values() for row in rows)))
+        csv.writer(out, lineterminator="\n").writerows(chain([self.columns], ordered))
         return out.getvalue()
 
     def _fields(self) -> tuple[Any, ...]:

@@ -5,14 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from torchdoctor.records import record
-from torchdoctor.tables.cells import cell, filled, iso_date, listed, one_of, optional, paired, yes_no
+from torchdoctor.tables.cells import (
+    cell,
+    date_or_empty,
+    filled,
+    iso_date,
+    listed,
+    one_of,
+    optional,
+    paired,
+    yes_no,
+    yes_no_unknown,
+)
 from torchdoctor.tables.loading import TableFile, TableRow
 from torchdoctor.values import Build, CudaVersion, GfxId, GpuArch, PythonTag, Version
 
 
 @record(frozen=True, slots=True, eq=False, repr=False)
 class TorchBuild(TableRow):
-    """One wheel family: a torch version in one build for one operating system and machine."""
+    """One wheel family: a torch version in one build for one operating system and machine.
+
+    ``on_pypi`` is None, and ``code_confidence`` unknown, in a row that only a page of an index has shown so far.
+    """
 
     torch: Version = cell(Version.parse)
     build: Build = cell(Build.parse)
@@ -24,7 +38,7 @@ class TorchBuild(TableRow):
     os_min: Version | None = cell(optional(Version.parse))
     os_min_exceptions: Mapping[PythonTag, Version] = cell(paired(PythonTag.parse, Version.parse))
     windows_min: Version | None = cell(optional(Version.parse))
-    on_pypi: bool = cell(yes_no)
+    on_pypi: bool | None = cell(yes_no_unknown)
     indexes: tuple[str, ...] = cell(listed(filled))
     advertised: bool = cell(yes_no)
     emit: bool = cell(yes_no)
@@ -39,7 +53,7 @@ class TorchBuild(TableRow):
     nccl: str = cell(str)
     triton: str = cell(str)
     existence: str = cell(one_of("read", "inferred"))
-    released: str = cell(iso_date)
+    released: str = cell(date_or_empty)
     notes: str = cell(str)
     source: str = cell(filled)
     code_source: str = cell(str)

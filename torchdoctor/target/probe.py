@@ -34,6 +34,7 @@ QUICK = {
     "env": want_files.want_env,
     "python": want_python.want_python,
     "distributions": want_distributions.want_distributions,
+    "requirers": want_distributions.want_requirers,
 }
 
 FLUSHED = ("python", "distributions")  # the first answer, without which the others are worth nothing, and a long one

@@ -29,7 +29,7 @@ def distribution(entry: str, folder: str, wanted: "tuple[str, ...]") -> "dict[st
         "path": entry,
         "installer": head(path, "INSTALLER", 100),
     }
-    if name.lower().replace("_", "-").replace(".", "-") in wanted and folder.endswith(".dist-info"):
+    if plain(name) in wanted and folder.endswith(".dist-info"):
         item.update(details(path))
     return item
 
@@ -43,6 +43,56 @@ def details(path: str) -> "dict[str, Any]":
         "tags": [line[5:] for line in wheel if line.startswith("Tag: ")],
         "direct_url": os.path.exists(os.path.join(path, "direct_url.json")),
     }
+
+
+def want_requirers(args: "tuple[str, ...]", keep: "tuple[str, ...]") -> "list[dict[str, Any]]":
+    """The distributions whose names begin so, and all that require one of them; the metadata of all are read for it.
+
+    Nothing is read where no such distribution is there.
+    """
+    folders = [
+        (entry, name)
+        for entry in unique(entry or here() for entry in PATH)
+        for name in listed(entry)
+        if name.endswith((".dist-info", ".egg-info")) and name[0] != "~"
+    ]
+    if not any(plain(folder).startswith(args) for _, folder in folders):
+        return []
+    found = [requirer(os.path.join(entry, folder), folder, args) for entry, folder in folders]
+    return [item for item in found if item]
+
+
+def requirer(path: str, folder: str, prefixes: "tuple[str, ...]") -> "dict[str, Any] | None":
+    """One distribution: what it requires of them, and whether it was asked for by its own name; None: neither."""
+    lines = requirements(path, folder, [prefix.rstrip("-") for prefix in prefixes])
+    lines = [line for line in lines if plain(line).startswith(prefixes)]
+    if not lines and not plain(folder).startswith(prefixes):
+        return None
+    return {
+        "name": folder.rpartition(".")[0].partition("-")[0],
+        "requires": lines,
+        "requested": os.path.exists(os.path.join(path, "REQUESTED")),
+        "installer": head(path, "INSTALLER", 100),
+    }
+
+
+def requirements(path: str, folder: str, words: "list[str]") -> "list[str]":
+    """What a distribution requires, where one of the words stands among it; most of the time it does not."""
+    if folder.endswith(".egg-info"):
+        return head(path, "requires.txt", FILE).splitlines()
+    text = head(path, "METADATA", 2 * SMALL)
+    if "\n\n" not in text:
+        text = head(path, "METADATA", FILE)
+    text = text.partition("\n\n")[0]
+    lowered = text.lower()
+    if not any(word in lowered for word in words):
+        return []
+    return [line[14:].strip() for line in text.splitlines() if line.startswith("Requires-Dist:")]
+
+
+def plain(name: str) -> str:
+    """The name as the packaging rules compare it, but for signs in a row."""
+    return name.lower().replace("_", "-").replace(".", "-")
 
 
 def head(folder: str, name: str, limit: int) -> str:

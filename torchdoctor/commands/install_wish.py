@@ -1,0 +1,88 @@
+"""What install-cmd was asked for, read from its options; anything that could reach a shell is checked here."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from typing import TYPE_CHECKING
+
+from torchdoctor.addresses import without_password
+from torchdoctor.errors import UsageError
+from torchdoctor.prescribe.choose import BACKENDS
+from torchdoctor.prescribe.conditions import Wish
+from torchdoctor.tables import Tables
+from torchdoctor.values import CudaVersion
+
+if TYPE_CHECKING:
+    from packaging.specifiers import SpecifierSet
+
+_SPEC = re.compile(r"[\w.*+!<>=~, -]{1,200}", re.ASCII)  # nothing that a shell expands, even inside quotes
+_ADDRESS = re.compile(r"https?://(?:[\w.~:%-]+@)?[A-Za-z0-9][\w.-]*(?::\d+)?(?:/[\w.~:/@%-]*)?", re.ASCII)
+
+
+def address(text: str, source: str = "--index-base") -> str:
+    """An http(s) address that needs no quotes in any shell, without its last slash."""
+    if text and not _ADDRESS.fullmatch(text):
+        raise UsageError(f"{source} {without_password(text)}: not an http(s) address without query or spaces")
+    return text.rstrip("/")
+
+
+def wish_of(options: argparse.Namespace, tables: Tables) -> Wish:
+    """The wish; a usage error names the option, the value seen and what to type."""
+    backend = options.backend.lower()
+    variants = {row.build.name for row in tables.torch_builds.rows}
+    if backend not in BACKENDS and backend not in variants:
+        newest = max((row.torch, row.build.name) for row in tables.torch_builds.rows if row.cuda)[1]
+        known = f"{', '.join(BACKENDS)}, or a variant such as {newest}"
+        raise UsageError(f"--backend {options.backend}: not a backend (choose from: {known})")
+    return Wish(
+        backend=backend,
+        torch=_nightly(options, tables) if options.nightly else _spec(options.torch),
+        companions=_companions(options, tables),
+        allow_inferred=options.allow_inferred,
+        max_cuda=_cuda(options.max_cuda),
+        prefer=options.prefer,
+        nightly=options.nightly,
+    )
+
+
+def _nightly(options: argparse.Namespace, tables: Tables) -> SpecifierSet | None:
+    """A nightly is built as the newest release is: its builds tell which GPUs and drivers it will serve."""
+    if options.torch is not None:
+        raise UsageError("--nightly has no version to choose: leave --torch out")
+    return _spec(str(tables.torch_builds.newest()))
+
+
+def _cuda(text: str | None) -> CudaVersion | None:
+    if text is None:
+        return None
+    try:
+        return CudaVersion.parse(text)
+    except ValueError as error:
+        raise UsageError(f"--max-cuda {text}: not a CUDA version (as 12.8)") from error
+
+
+def _spec(text: str | None) -> SpecifierSet | None:
+    if text is None:
+        return None
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+    try:
+        return SpecifierSet(_specifier(text))
+    except InvalidSpecifier as error:
+        raise UsageError(f'--torch {text}: not a version or range (as 2.9.1 or ">=2.6,<2.10")') from error
+
+
+def _companions(options: argparse.Namespace, tables: Tables) -> tuple[str, ...]:
+    names = tuple(name.strip() for value in options.companions for name in value.split(",") if name.strip())
+    known = tables.companions.names()
+    for name in names:
+        if name not in known:
+            raise UsageError(f"--with {name}: not a companion of torch (choose from: {', '.join(known)})")
+    return names
+
+
+def _specifier(text: str) -> str:
+    """A bare version is an exact one; what holds other characters is no specifier."""
+    exact = f"=={text}" if re.match(r"\d", text) else text
+    return exact if _SPEC.fullmatch(exact) else "?"

@@ -1,0 +1,41 @@
+"""The pixi writer: packages of conda-forge in pixi.toml, the platform declared to have a driver for their CUDA."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchdoctor.errors import UsageError
+from torchdoctor.prescribe.plan import Plan
+from torchdoctor.prescribe.writers import toml
+from torchdoctor.prescribe.writing import Writing, Written
+
+_PLATFORMS = {
+    ("linux", "x86_64"): "linux-64",
+    ("linux", "aarch64"): "linux-aarch64",
+    ("windows", "x86_64"): "win-64",
+    ("macos", "x86_64"): "osx-64",
+    ("macos", "arm64"): "osx-arm64",
+}
+
+
+def write(plan: Plan, _writing: Writing) -> Written:
+    """Return the lines of pixi.toml; without ``cuda`` on the platform pixi takes builds for the CPU."""
+    return Written(("pixi install",), "pixi.toml", tuple(_lines(plan)))
+
+
+def _lines(plan: Plan) -> Iterator[str]:
+    row = plan.row
+    if row is None:
+        raise UsageError("conda-forge has no torch for a Jetson before JetPack 7: use --tool pip")
+    platform = {"platform": _PLATFORMS[row.os, row.machine]}
+    if row.cuda:
+        platform["cuda"] = f"{row.cuda.major}.0"
+    yield "[workspace]"
+    yield 'channels = ["conda-forge"]'
+    yield f"platforms = [{toml.inline(platform)}]" if row.cuda else f"platforms = {toml.array([platform['platform']])}"
+    yield ""
+    yield "[dependencies]"
+    for pin in plan.pins:
+        yield f"{pin.name} = {toml.text(f'=={pin.version}' if pin.version else '*')}"
+    if row.cuda:
+        yield f"cuda-version = {toml.text(f'{row.cuda}.*')}"

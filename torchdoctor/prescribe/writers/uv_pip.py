@@ -1,0 +1,40 @@
+"""The ``uv pip`` writer: ``uv pip install`` lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchdoctor.errors import UsageError
+from torchdoctor.prescribe.plan import Plan
+from torchdoctor.prescribe.shells import join
+from torchdoctor.prescribe.writers.pip import conda_removes
+from torchdoctor.prescribe.writing import UNNAMED, VENV, Writing, Written
+
+
+def write(plan: Plan, writing: Writing) -> Written:
+    """Return one command a line; raise ``UsageError`` for an interpreter that only a command starts."""
+    if len(writing.python) != 1:
+        raise UsageError("uv takes the path of an interpreter, not a command that starts one: leave --tool uv out")
+    return Written(tuple(join(words, writing.shell) for words in _lines(plan, writing)))
+
+
+def _lines(plan: Plan, writing: Writing) -> Iterator[tuple[str, ...]]:
+    if writing.base:  # nothing is there yet
+        plan = plan._replace(changes=())
+    target = ("--python", writing.python[0]) if tuple(writing.python) != UNNAMED else ()
+    override = ("--break-system-packages",) if writing.override else ()
+    pre = ("--prerelease", "allow") if plan.pre else ()
+    index = ("--index", plan.index_url) if plan.index_url else ()
+    if writing.base:
+        yield ("uv", "venv", "--python", writing.base[-1], VENV)
+    if plan.owners.conda and not writing.base:
+        yield conda_removes(writing)
+    if plan.remove and not writing.base:
+        yield ("uv", "pip", "uninstall", *target, *override, *plan.remove)
+    uv = ("env", "-u", "UV_TORCH_BACKEND", "uv") if writing.overruled and writing.shell == "posix" else ("uv",)
+    if due := plan.due(plan.pins):
+        yield (*uv, "pip", "install", *target, *override, *pre, *due, *index)
+    if elsewhere := plan.due(plan.elsewhere):
+        yield (*uv, "pip", "install", *target, *override, *elsewhere)
+    if plan.orphans and not writing.base:
+        yield ("uv", "pip", "uninstall", *target, *override, *plan.orphans)

@@ -1,0 +1,43 @@
+"""The writer for a uv project: an explicit index and its sources in pyproject.toml, then ``uv add``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchdoctor.prescribe.plan import Plan, Source
+from torchdoctor.prescribe.shells import join
+from torchdoctor.prescribe.writers import toml
+from torchdoctor.prescribe.writing import Writing, Written
+
+_PLATFORMS = {"linux": "linux", "windows": "win32", "macos": "darwin"}
+
+
+def write(plan: Plan, writing: Writing) -> Written:
+    """Return the lines of pyproject.toml, where an index must be named, and the command that adds and locks.
+
+    Sources bind only direct dependencies: torch's own helpers of ROCm and XPU are added beside it. ``explicit`` keeps
+    every other package on PyPI; the marker leaves other systems alone. A development release as the lower bound
+    admits nightlies of that package alone.
+    """
+    lines = tuple(_lines(plan, plan.source)) if plan.source else ()
+    newest = (word for pin in plan.pins if not pin.version for word in ("--upgrade-package", pin.name))
+    marker = _marker(plan)
+    helpers = (f"{name}; {marker}" for name in plan.helpers)  # on no index of another system
+    wanted = (*(pin.public.afresh(pre=plan.pre) for pin in (*plan.pins, *plan.elsewhere)), *helpers)
+    command = join(("uv", "add", *newest, *wanted), writing.shell)
+    return Written((command,), "pyproject.toml" if lines else "", lines)
+
+
+def _lines(plan: Plan, source: Source) -> Iterator[str]:
+    yield "[[tool.uv.index]]"
+    yield f"name = {toml.text(source.name)}"
+    yield f"url = {toml.text(source.url)}"
+    yield "explicit = true"
+    yield ""
+    yield "[tool.uv.sources]"
+    for name in (*(pin.name for pin in plan.pins), *plan.helpers):
+        yield f"{name} = {toml.inline({'index': source.name, 'marker': _marker(plan)})}"
+
+
+def _marker(plan: Plan) -> str:
+    return f"sys_platform == '{_PLATFORMS[plan.os]}'"
