@@ -20,10 +20,13 @@ HEADINGS = ["## How it is found", "## Why it happens", "## What to do", "## What
 
 # From left to right; a module imports only from its own layer or from one to its left.
 LAYERS = [
-    ["values", "errors", "records", "__init__"],
+    ["values", "errors", "records", "addresses", "__init__"],
     ["findings", "facts", "recording"],
     ["tables"],
-    ["redact", "which_python", "starting", "ending", "nvml", "trial", "asked", "proof", "live", "target"],
+    [
+        *("index", "redact", "settings", "which_python", "starting", "ending", "nvml", "trial", "asked"),
+        *("proof", "live", "target"),
+    ],
     ["readers", "benchmark"],
     ["checks"],
     ["run_checks"],

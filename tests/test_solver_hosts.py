@@ -74,13 +74,13 @@ MANAGED = [
         "/usr/bin/python3",
         "/usr/bin/python3",
         True,
-        ["/usr/bin/python3 -m venv .venv", ".venv/bin/python -m pip install torch==2.14.1 --index-url URL"],
+        ["/usr/bin/python3 -m venv .venv", ".venv/bin/python -m pip install torch==2.14.1+cpu --index-url URL"],
     ),
     (
         "docker\nexec\nweb\npython3",
         "/usr/bin/python3",
         True,
-        ["docker exec web python3 -m pip install --break-system-packages torch==2.14.1 --index-url URL"],
+        ["docker exec web python3 -m pip install --break-system-packages torch==2.14.1+cpu --index-url URL"],
     ),
 ]
 

@@ -1,0 +1,199 @@
+"""Options of install-cmd: what makes no sense is refused in one line, and nothing of it reaches a shell."""
+
+from __future__ import annotations
+
+import shlex
+from argparse import ArgumentParser, Namespace
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from torchdoctor.commands import install_cmd
+from torchdoctor.commands.install_wish import address, wish_of
+from torchdoctor.errors import UsageError
+from torchdoctor.prescribe.choose import choose
+from torchdoctor.prescribe.conditions import Wish
+from torchdoctor.prescribe.described import describe
+from torchdoctor.prescribe.install import install_of
+from torchdoctor.prescribe.writers import choose_for
+from torchdoctor.prescribe.writing import Writing
+from torchdoctor.tables import Tables
+
+TABLES = Tables()
+SPECIAL = set("$`;&|<>(){}[]!*?'\"\\%^\n\r\t #")
+
+
+def options(*argv: str) -> Namespace:
+    parser = ArgumentParser()
+    install_cmd.arguments(parser)
+    return parser.parse_args(argv)
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        (["--torch", "===2.9.1$(id)"], "not a version or range"),
+        (["--torch", "2.9.1; id"], "not a version or range"),
+        (["--torch", ">=2.6 %PATH%"], "not a version or range"),
+        (["--max-cuda", "twelve"], "not a CUDA version"),
+        (["--max-cuda", "12.8;id"], "not a CUDA version"),
+        (["--with", "torchvision;id"], "not a companion"),
+        (["--backend", "cu126;id"], "not a backend"),
+        (["--nightly", "--torch", "2.9.1"], "leave --torch out"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(argv: list[str], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        wish_of(options(*argv), TABLES)
+
+
+@given(st.text(max_size=60))
+def test_an_address_needs_no_quotes_in_any_shell_or_is_refused(text: str) -> None:
+    try:
+        given_ = address(f"https://{text}")
+    except UsageError as error:
+        assert "not an http(s) address" in str(error)  # noqa: PT017 - both outcomes are right
+        return
+    assert not set(given_) & (SPECIAL - {"%"})
+    assert shlex.split(given_) == [given_]
+
+
+ODD = st.text(alphabet="0123456789.,<>=~!*+$`;&|%^'\"\\ abcu\n", max_size=30)
+
+
+@given(st.builds("{}{}".format, st.sampled_from(["", ">=2,!=", ">=2.6,<", "2.9.1", "!="]), ODD))
+@example(">=2.6,<2.10")
+@example(">=2,!=2.9.1")
+def test_a_range_never_reaches_the_shell_unquoted(text: str) -> None:
+    try:
+        wish = wish_of(options(f"--torch={text}"), TABLES)
+    except UsageError:
+        return
+    jetson = {"os": "linux", "machine": "aarch64", "python": "3.10", "jetpack": "6.2", "gpus": ["sm_87"], "torch": None}
+    choice = choose(describe(jetson, TABLES), wish, TABLES)
+    if not choice.runs:
+        assert "is known for JetPack" in str(choice.refusal)
+        return
+    commands = install_of(choice, wish, Writing(), TABLES).commands
+    words = shlex.split(commands[-1])
+    assert words[:4] == ["python", "-m", "pip", "install"]
+    assert words[4].startswith("torch")
+    assert len(words) == 7
+    assert not set(words[4]) & set("$`;&|%^'\"\\\n")
+
+
+HOST = {"os": "linux", "machine": "x86_64", "python": "3.12", "libc": "glibc-2.35", "gpus": ["sm_86"]}
+
+
+@pytest.mark.parametrize(
+    ("max_cuda", "build"), [("12.6", "cu126"), ("12.8", "cu126"), ("13.0", "cu130"), (None, "cu132")]
+)
+def test_max_cuda_keeps_newer_builds_out(max_cuda: str | None, build: str) -> None:
+    host = {**HOST, "driver": "595.45"}
+    wish = wish_of(options(*(["--max-cuda", max_cuda] if max_cuda else [])), TABLES)
+    row = choose(describe(host, TABLES), wish, TABLES).row
+    assert row is not None
+    assert row.build.name == build
+
+
+def test_native_is_preferred_before_newest_only_when_asked() -> None:
+    host = {**HOST, "driver": "535.183"}
+    newest = choose(describe(host, TABLES), wish_of(options(), TABLES), TABLES).row
+    native = choose(describe(host, TABLES), wish_of(options("--prefer", "native"), TABLES), TABLES).row
+    assert newest is not None
+    assert native is not None
+    assert newest.torch > native.torch
+    assert native.cuda is not None
+    assert str(native.cuda) <= "12.2"
+
+
+@pytest.mark.parametrize(
+    ("tool", "argv", "words"),
+    [
+        ("uv-project", [], "pyproject.toml, then: uv "),
+        ("requirements", [], "requirements.txt, then: "),
+        ("dockerfile", [], "Dockerfile"),
+        ("pixi", ["--format", "json"], "pixi.toml, then: "),
+        ("pip", [], ""),
+    ],
+)
+def test_lines_of_a_file_are_not_taken_for_commands(
+    tool: str, argv: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    described = "--os linux --machine x86_64 --python-version 3.12 --libc glibc-2.35 --driver 550.54.15 --gpu sm_86"
+    asked = options(*described.split(), "--tool", tool, "--backend", "cuda", *argv)
+    assert install_cmd.run(asked) == 0
+    told = [line for line in capsys.readouterr().err.splitlines() if "lines of a file" in line]
+    these = "these are" if argv else "stdout holds"
+    start = f"{these} lines of a file and no commands: they belong into {words}"
+    assert [line[: len(start)] for line in told] == ([start] if words else [])
+
+
+@pytest.mark.parametrize(
+    ("argv", "moves", "gives_way"),
+    [
+        ("--tool uv-project", True, True),
+        ("--tool uv-project --with torchvision", False, True),
+        ("--tool poetry", True, False),
+        ("--tool pixi", False, True),
+        ("--tool pip", False, False),
+    ],
+)
+def test_what_a_project_holds_already_is_spoken_of(
+    argv: str, moves: bool, gives_way: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    described = "--os linux --machine x86_64 --python-version 3.12 --libc glibc-2.35 --driver 550.54.15 --gpu sm_86"
+    assert install_cmd.run(options(*described.split(), *argv.split())) == 0
+    said = capsys.readouterr().err
+    assert ("they move with torch: ask again --with them" in said) is moves
+    assert ("gives way to them" in said) is gives_way
+
+
+MAC: dict[str, object] = {
+    "os": "macos",
+    "machine": "arm64",
+    "python": "3.12",
+    "libc": None,
+    "os_version": "14.5",
+    "gpus": [],
+}
+
+
+@pytest.mark.parametrize(
+    ("host", "argv", "said", "change"),
+    [
+        ({}, "--max-cuda 12.8 --backend cu130", "cu130 is for CUDA 13.0, which is above --max-cuda 12.8", "13.0"),
+        ({}, "--max-cuda 12.8 --torch 2.15.0", "torch 2.15.0 cu130 is for CUDA 13.0, which is above", "13.0"),
+        ({}, "--max-cuda 12.8 --nightly", "torch 2.15.0 cu130 is for CUDA 13.0, which is above", "13.0"),
+        ({"gpus": ["sm_120"]}, "--max-cuda 12.6", "cu128 is for CUDA 12.8, which is above --max-cuda 12.6", "12.8"),
+        ({"driver": "470.57"}, "--max-cuda 12.8 --torch 2.15.0", "every cuda build asked for is above", ""),
+        ({"driver": "470.57"}, "--max-cuda 12.8 --torch 2.14.1+cu126", "needs driver", "update the NVIDIA driver"),
+        ({"gpus": ["gfx1100"]}, "--tool conda", "conda-forge has no rocm build for linux x86_64", "use --tool pip"),
+        ({}, "--tool conda --backend xpu", "conda-forge has no xpu build for linux x86_64", "use --tool pip"),
+        ({}, "--tool conda --nightly", "conda-forge has no nightlies", "use --tool pip"),
+        ({}, "--tool pixi --nightly", "conda-forge has no nightlies", "use --tool pip"),
+        ({}, "--tool conda --torch 2.99", "conda-forge has no torch ==2.99: of 20", ""),
+        ({}, "--tool conda --torch 2.15.0", "conda-forge has no torch ==2.15.0: of 20", "use --tool pip"),
+        ({"gpus": ["sm_35"]}, "--tool conda --torch 2.13.0", "no conda-forge build of torch ==2.13.0", ""),
+    ],
+)
+def test_a_refusal_names_what_is_in_the_way(host: dict[str, object], argv: str, said: str, change: str) -> None:
+    asked = options(*argv.split())
+    described, wish = {**HOST, "driver": "580.65.06", **host}, wish_of(asked, TABLES)
+    writing = Writing(tool=asked.tool, asked=asked.tool != "auto") if asked.tool != "auto" else Writing()
+    choice, _, _ = choose_for(writing, TABLES, lambda known: choose(describe(described, known), wish, known))
+    assert not choice.runs
+    assert said in str(choice.refusal)
+    assert change in str(choice.change) if change else choice.change is None
+
+
+@pytest.mark.parametrize("tool", ["pip", "uv", "conda"])
+def test_a_mac_of_apple_silicon_has_a_build_for_the_cpu(tool: str) -> None:
+    wish, writing = wish_of(options("--backend", "cpu"), TABLES), Writing(tool=tool, asked=True)
+    choice, writing, known = choose_for(writing, TABLES, lambda known: choose(describe(MAC, known), wish, known))
+    install = install_of(choice, wish, writing, known)
+    free = choose(describe(MAC, known), Wish(), known)
+    assert (choice.row, choice.backend) == (free.row, "cpu")
+    assert install.commands == install_of(free, Wish(), writing, known).commands
+    assert any("one build, with and without GPU" in str(reason) for reason in install.why)

@@ -1,0 +1,639 @@
+"""install-cmd from each state that an environment can be in: from facts to lines, for pip, uv and three shells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import pytest
+from install_states import RADEON, Live
+from packaging.specifiers import SpecifierSet
+
+from torchdoctor.errors import UsageError
+from torchdoctor.prescribe.conditions import Wish
+from torchdoctor.prescribe.writing import ASK_AGAIN, Writing, writing_for
+from torchdoctor.records import replace
+from torchdoctor.tables import Tables
+
+URL = "https://download.pytorch.org/whl"
+# How each tool's lines begin in these environments.
+PIP, UV = "/w/app/.venv/bin/python -m pip", "uv pip"
+TARGET = " --python /w/app/.venv/bin/python"
+ML = "/opt/conda/envs/ml/bin/python"
+OF_12 = "nvidia-cublas-cu12==12.6.4.1* nvidia-cudnn-cu12==9.10.2.21* triton==3.5.1*"
+OF_13 = "nvidia-cublas==13.0.4.1* nvidia-cudnn-cu13==9.13.0.50* cuda-toolkit==13.0.2* triton==3.5.1*"
+
+
+def old(backend: str = "auto", torch: str = "2.9.1") -> Wish:
+    """That torch, whatever the newest is."""
+    return Wish(backend=backend, torch=SpecifierSet(f"=={torch}"))
+
+
+CU126, CPU, CU130 = old("cu126"), old("cpu"), old("cu130")
+NEW_DRIVER = "580.95.05"
+
+
+class State(NamedTuple):
+    """Where it starts, what is wished for, and the words behind ``pip``: of the verb, then of the line."""
+
+    name: str
+    live: Live
+    wish: Wish
+    lines: tuple[str, ...]
+    needed: bool = True
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def installs(*pins: str, build: str = "cu126") -> str:
+    return f"install {' '.join(pins)} --index-url {URL}/{build}"
+
+
+STATES = (
+    State("nothing", Live(), CU126, (installs("torch==2.9.1+cu126"),)),
+    State("nothing, and PyPI has the build", Live(), old("cu128"), ("install torch==2.9.1",)),
+    State(
+        "right already",
+        Live("torch==2.9.1+cu126 torchvision==0.24.1+cu126 " + OF_12),
+        CU126,
+        (installs("torch==2.9.1+cu126", "torchvision==0.24.1+cu126"),),
+        needed=False,
+    ),
+    State(
+        "right already, from PyPI",
+        Live("torch==2.9.1 torchvision==0.24.1 " + OF_12, build="cu128"),
+        old("cu128"),
+        (installs("torch==2.9.1+cu128", "torchvision==0.24.1+cu128", build="cu128"),),
+        needed=False,
+    ),
+    State(
+        "cpu in place of CUDA",
+        Live("torch==2.9.1+cpu torchvision==0.24.1+cpu torchaudio==2.9.1+cpu"),
+        CU126,
+        (installs("torch==2.9.1+cu126", "torchvision==0.24.1+cu126", "torchaudio==2.9.1+cu126"),),
+    ),
+    State(
+        "CUDA to another of its major",
+        Live("torch==2.9.1 torchvision==0.24.1 " + OF_12, build="cu128"),
+        CU126,
+        (installs("torch==2.9.1+cu126", "torchvision==0.24.1+cu126"),),
+    ),
+    State(
+        "CUDA to the next major",
+        Live("torch==2.9.1+cu126 " + OF_12, driver=NEW_DRIVER),
+        CU130,
+        ("uninstall nvidia-cublas-cu12 nvidia-cudnn-cu12", installs("torch==2.9.1+cu130", build="cu130")),
+    ),
+    State(
+        "CUDA to the major before",
+        Live("torch==2.9.1+cu130 " + OF_13),
+        CU126,
+        ("uninstall nvidia-cublas nvidia-cudnn-cu13 cuda-toolkit", installs("torch==2.9.1+cu126")),
+    ),
+    State(
+        "CUDA to CPU",
+        Live("torch==2.9.1+cu126 " + OF_12, driver=None),
+        CPU,
+        (installs("torch==2.9.1+cpu", build="cpu"), "uninstall nvidia-cublas-cu12 nvidia-cudnn-cu12 triton"),
+    ),
+    State(
+        "CUDA to CPU beside others who need two of the libraries",
+        Live(
+            "torch==2.9.1+cu126 nvidia-cublas-cu12==12.6.4.1 nvidia-cudnn-cu12==9.10.2.21 triton==3.5.1*", driver=None
+        ),
+        CPU,
+        (installs("torch==2.9.1+cpu", build="cpu"), "uninstall triton"),
+    ),
+    State(
+        "CUDA to CPU beside a package that loads cuDNN without requiring it",
+        Live("torch==2.9.1+cu126 ctranslate2==4.6.0 " + OF_12, driver=None),
+        CPU,
+        (installs("torch==2.9.1+cpu", build="cpu"), "uninstall triton"),
+    ),
+    State(
+        "orphans beside a CPU build that is right",
+        Live("torch==2.9.1+cpu " + OF_13, driver=None),
+        CPU,
+        (
+            installs("torch==2.9.1+cpu", build="cpu"),
+            "uninstall nvidia-cublas nvidia-cudnn-cu13 cuda-toolkit triton",
+        ),
+        needed=False,
+    ),
+    State(
+        "orphans of the wanted CUDA beside a CPU build",
+        Live("torch==2.9.1+cpu " + OF_12),
+        CU126,
+        (installs("torch==2.9.1+cu126"),),
+    ),
+    State(
+        "right, and libraries of another major beside it",
+        Live("torch==2.9.1+cu126 nvidia-cudnn-cu13==9.13.0.50* " + OF_12),
+        CU126,
+        (installs("torch==2.9.1+cu126"),),
+        needed=False,
+    ),
+    State(
+        "CUDA to ROCm",
+        Live("torch==2.9.1+cu126 " + OF_12, driver=None, gpu=RADEON),
+        old("rocm6.4"),
+        (
+            "uninstall triton",
+            installs("torch==2.9.1+rocm6.4", build="rocm6.4"),
+            "uninstall nvidia-cublas-cu12 nvidia-cudnn-cu12",
+        ),
+    ),
+    State(
+        "ROCm to CUDA",
+        Live("torch==2.9.1+rocm6.4 pytorch-triton-rocm==3.5.1*"),
+        CU126,
+        ("uninstall pytorch-triton-rocm", installs("torch==2.9.1+cu126")),
+    ),
+    State(
+        "torch right and torchvision of another build",
+        Live("torch==2.9.1+cu126 torchvision==0.24.1+cpu"),
+        CU126,
+        (installs("torchvision==0.24.1+cu126"),),
+    ),
+    State(
+        "torch right and torchvision of another torch",
+        Live("torch==2.9.1+cu126 torchvision==0.20.1+cu124 torchaudio==2.9.1+cu126"),
+        CU126,
+        (installs("torchvision==0.24.1+cu126"),),
+    ),
+    State(
+        "torchvision right and torch wrong",
+        Live("torch==2.9.1+cpu torchvision==0.24.1+cu126"),
+        CU126,
+        (installs("torch==2.9.1+cu126"),),
+    ),
+    State(
+        "a torchvision whose label does not tell",
+        Live("torch==2.14.1+cu130 torchvision==0.29.1", driver=NEW_DRIVER),
+        old("cu126", "2.14.1"),
+        ("uninstall torchvision", installs("torch==2.14.1+cu126", "torchvision==0.29.1")),
+    ),
+    State(
+        "a newer torchvision than the one of this torch, which takes it",
+        Live("torch==2.14.0+cu126 torchvision==0.29.1"),
+        old("cu126", "2.14.0"),
+        (installs("torch==2.14.0+cu126", "torchvision==0.29.1"),),
+        needed=False,
+    ),
+    State(
+        "companions without a label come from PyPI, and only when they must",
+        Live("torch==2.0.0+cpu torchdata==0.6.0"),
+        CU126,
+        (installs("torch==2.9.1+cu126"), "install torchdata==0.11.0"),
+    ),
+    State(
+        "a companion that takes any torch stays",
+        Live("torch==2.8.0+cpu torchdata==0.10.1 torchcodec==0.7.0"),
+        CU126,
+        (installs("torch==2.9.1+cu126"),),
+    ),
+    State(
+        "conda's torch",
+        Live(conda="pytorch==2.9.1", build="cpu", environment="conda", executable=ML, command=ML),
+        CU126,
+        ("conda remove --yes --prefix /opt/conda/envs/ml pytorch", installs("torch==2.9.1+cu126")),
+    ),
+    State(
+        "conda's torch and pip's",
+        Live("torch==2.9.1+cu126", conda="pytorch==2.9.1", environment="conda", executable=ML, command=ML),
+        CU126,
+        (
+            "conda remove --yes --prefix /opt/conda/envs/ml pytorch",
+            "uninstall torch",
+            installs("torch==2.9.1+cu126"),
+        ),
+    ),
+    State(
+        "pip's torch in an environment of conda",
+        Live("torch==2.9.1+cpu", environment="conda", executable=ML, command=ML),
+        CU126,
+        (installs("torch==2.9.1+cu126"),),
+    ),
+)
+
+
+def written(tool: str, lines: tuple[str, ...], python: str) -> Iterator[str]:
+    """The lines as one tool writes them."""
+    for line in lines:
+        verb, _, rest = line.partition(" ")
+        if verb == "conda":
+            yield line
+        elif tool == "pip":
+            yield f"{python} -m pip {verb} {'-y ' if verb == 'uninstall' else ''}{rest}"
+        else:
+            yield f"uv pip {verb} --python {python} {rest.replace('--index-url', '--index')}"
+
+
+@pytest.mark.parametrize("shell", ["posix", "cmd", "powershell"])
+@pytest.mark.parametrize("tool", ["pip", "uv"])
+@pytest.mark.parametrize("state", STATES, ids=str)
+def test_state(state: State, tool: str, shell: str) -> None:
+    install = state.live.install(tool, shell, wish=state.wish)
+    assert list(install.commands) == list(written(tool, state.lines, state.live.command))
+    assert install.needed is state.needed
+
+
+@pytest.mark.parametrize("shell", ["posix", "cmd", "powershell"])
+@pytest.mark.parametrize("tool", ["pip", "uv"])
+def test_each_shell_reads_the_same_words(tool: str, shell: str) -> None:
+    words = {
+        "posix": ("'C:/my env/python'", ""),
+        "cmd": ('"C:/my env/python"', ""),
+        "powershell": ("'C:/my env/python'", "& "),
+    }[shell]
+    live = Live("torch==2.9.1+cu126 " + OF_12, driver=None, executable="C:/my env/python", command="python")
+    facts = live._replace(command="python").facts
+    install = live.install(tool, shell, wish=CPU, python=("C:/my env/python",))
+    start = words[1] if tool == "pip" else ""
+    expected = [start + line for line in written(tool, STATES[8].lines, words[0])]
+    assert facts.python.executable == "C:/my env/python"
+    assert list(install.commands) == expected
+
+
+class Place(NamedTuple):
+    """A place other than a plain virtual environment, and what is written without anybody asking for a tool."""
+
+    name: str
+    live: Live
+    tool: str
+    lines: tuple[str, ...]
+    file: str = ""
+    asked: str = ""
+
+    def __str__(self) -> str:
+        return self.name
+
+
+SYSTEM = Live("torch==2.9.1+cpu", environment="system", executable="/usr/bin/python3", command="/usr/bin/python3")
+CONDA_BASE = Live(environment="conda-base", executable="/opt/conda/bin/python", command="/opt/conda/bin/python")
+IN_CONDA = Live(environment="conda", executable=ML, command=ML)
+WHOLE = f"torch==2.9.1+cu126 torchvision==0.24.1+cu126 --index-url {URL}/cu126"
+HALF_RIGHT = "torch==2.9.1+cu126 torchvision==0.24.1+cpu"
+FORGE = "--override-channels --channel conda-forge"
+PLACES = (
+    Place("no pip", Live(has_pip=False), "uv", (f"{UV} install{TARGET} torch==2.9.1+cu126 --index {URL}/cu126",)),
+    Place(
+        "no pip, and pip is asked for",
+        Live(has_pip=False),
+        "pip",
+        (f"{Live().command} -m ensurepip --upgrade", f"{PIP} install torch==2.9.1+cu126 --index-url {URL}/cu126"),
+        asked="pip",
+    ),
+    Place(
+        "externally managed",
+        SYSTEM._replace(managed=True, packages=""),
+        "pip",
+        (
+            "/usr/bin/python3 -m venv .venv",
+            f".venv/bin/python -m pip install torch==2.9.1+cu126 --index-url {URL}/cu126",
+        ),
+    ),
+    Place(
+        "externally managed, and all must go into the new environment",
+        SYSTEM._replace(managed=True, packages=HALF_RIGHT),
+        "pip",
+        (
+            "/usr/bin/python3 -m venv .venv",
+            f".venv/bin/python -m pip install torch==2.9.1+cu126 torchvision==0.24.1+cu126 --index-url {URL}/cu126",
+        ),
+    ),
+    Place(
+        "externally managed, by uv",
+        SYSTEM._replace(managed=True, packages=HALF_RIGHT),
+        "uv",
+        (
+            "uv venv --python /usr/bin/python3 .venv",
+            f"{UV} install --python .venv/bin/python {WHOLE.replace('--index-url', '--index')}",
+        ),
+        asked="uv",
+    ),
+    Place(
+        "uv.lock beside the environment",
+        Live("torch==2.9.1+cpu", project="uv-project"),
+        "uv-project",
+        ("uv add torch==2.9.1",),
+        file="pyproject.toml",
+    ),
+    Place(
+        "environment that Poetry keeps",
+        Live("torch==2.9.1+cpu", project="poetry"),
+        "poetry",
+        (
+            f"poetry source add --priority=explicit pytorch-cu126 {URL}/cu126",
+            "poetry add --source pytorch-cu126 torch==2.9.1+cu126",
+        ),
+    ),
+    Place(
+        "environment that Hatch keeps",
+        Live("torch==2.9.1+cpu", project="hatch"),
+        "hatch",
+        ("hatch run python -c 'import torch; print(torch.__version__)'",),
+        file="pyproject.toml",
+    ),
+    Place(
+        "the project's tool, and pip is asked for",
+        Live("torch==2.9.1+cpu", project="poetry"),
+        "pip",
+        (f"{PIP} install torch==2.9.1+cu126 --index-url {URL}/cu126",),
+        asked="pip",
+    ),
+    Place(
+        "a container, entered by a command: project tools do not apply",
+        SYSTEM._replace(command="docker exec web python", executable="/usr/local/bin/python", project="poetry"),
+        "pip",
+        (f"docker exec web python -m pip install torch==2.9.1+cu126 --index-url {URL}/cu126",),
+    ),
+    Place(
+        "a container, entered by a script",
+        SYSTEM._replace(command="/w/enter", executable="/usr/local/bin/python", project="poetry"),
+        "pip",
+        (f"/w/enter -m pip install torch==2.9.1+cu126 --index-url {URL}/cu126",),
+    ),
+    Place(
+        "a container whose Python the distribution manages",
+        SYSTEM._replace(command="docker exec web python", managed=True),
+        "pip",
+        (f"docker exec web python -m pip install --break-system-packages torch==2.9.1+cu126 --index-url {URL}/cu126",),
+    ),
+)
+OF_CONDA = (
+    Place(
+        "pixi", IN_CONDA._replace(packages="torch==2.9.1+cpu", project="pixi"), "pixi", ("pixi install",), "pixi.toml"
+    ),
+    Place(
+        "environment.yml",
+        IN_CONDA._replace(packages="torch==2.9.1+cu126 " + OF_12, project="conda"),
+        "conda",
+        (
+            f"{ML} -m pip uninstall -y torch nvidia-cublas-cu12 nvidia-cudnn-cu12 triton",
+            f"conda install --yes --prefix /opt/conda/envs/ml {FORGE} PINS",
+        ),
+    ),
+    Place(
+        "conda's torch",
+        IN_CONDA._replace(conda="pytorch==2.5.1", build="cpu"),
+        "conda",
+        (f"conda install --yes --prefix /opt/conda/envs/ml {FORGE} PINS",),
+    ),
+    Place(
+        "conda's own environment",
+        CONDA_BASE._replace(conda="pytorch==2.5.1", build="cpu"),
+        "conda",
+        (f"conda create --name torch {FORGE} python=3.12 PINS",),
+    ),
+    Place(
+        "conda's own environment, for mamba",
+        CONDA_BASE,
+        "mamba",
+        (f"mamba create --name torch {FORGE} python=3.12 PINS",),
+        asked="mamba",
+    ),
+    Place(
+        "conda's own environment, without a torch",
+        CONDA_BASE,
+        "conda",
+        (f"conda create --name torch {FORGE} python=3.12 PINS",),
+    ),
+    Place(
+        "conda's own environment, with a torch that pip put there, for conda",
+        CONDA_BASE._replace(packages="torch==2.9.1+cu126 " + OF_12),
+        "conda",
+        (f"conda create --name torch {FORGE} python=3.12 PINS",),
+        asked="conda",
+    ),
+    Place(
+        "an environment that is none of conda's",
+        Live("torch==2.9.1+cu126 " + OF_12),
+        "conda",
+        (f"conda create --name torch {FORGE} python=3.12 PINS",),
+        asked="conda",
+    ),
+    Place(
+        "a container's conda",
+        IN_CONDA._replace(command=f"docker exec web {ML}", conda="pytorch==2.5.1", build="cpu"),
+        "conda",
+        (f"docker exec web conda install --yes --prefix /opt/conda/envs/ml {FORGE} PINS",),
+        asked="conda",
+    ),
+    Place(
+        "an environment that conda itself enters",
+        IN_CONDA._replace(command="conda run -n ml python", conda="pytorch==2.5.1", build="cpu"),
+        "conda",
+        (f"conda install --yes --prefix /opt/conda/envs/ml {FORGE} PINS",),
+        asked="conda",
+    ),
+)
+
+
+@pytest.mark.parametrize("place", PLACES, ids=str)
+def test_place(place: Place) -> None:
+    install = place.live.install(place.asked, wish=CU126)
+    assert (install.tool, install.file) == (place.tool, place.file)
+    assert install.commands == place.lines
+    assert install.needed
+
+
+@pytest.mark.parametrize("place", OF_CONDA, ids=str)
+def test_place_of_conda(place: Place, tables: Tables) -> None:
+    install = place.live.install(place.asked)
+    newest = next(row for row in tables.of_conda().torch_builds.rows if str(row.torch) == install.torch and row.cuda)
+    assert newest.indexes == ("conda-forge",)
+    pins = f"pytorch-gpu={install.torch} cuda-version={install.build[2:4]}.{install.build[4:]}" if install.build else ""
+    assert (install.tool, install.file) == (place.tool, place.file)
+    assert install.commands == tuple(line.replace("PINS", pins) for line in place.lines)
+
+
+BOBS = IN_CONDA._replace(
+    conda="pytorch==2.5.1", build="cpu", executable="/home/<user>/mini/envs/ml/bin/python", command="python"
+)
+
+
+@pytest.mark.parametrize("tool", ["conda", "mamba", "pip", "uv"])
+@pytest.mark.parametrize(
+    ("live", "python", "prefix"),
+    [
+        (BOBS, "/home/bob/mini/envs/ml/bin/python", "/home/bob/mini/envs/ml"),
+        (BOBS._replace(executable="~/mini/envs/ml/bin/python"), "envs/ml/bin/python", "envs/ml"),
+        (BOBS._replace(executable="/w/ml/bin/python"), "bin/python", "."),
+        (BOBS._replace(executable="~/mini/envs/ml/bin/python"), "python3", "~/mini/envs/ml"),
+        (CONDA_BASE._replace(conda="pytorch==2.5.1", build="cpu"), CONDA_BASE.command, "/opt/conda"),
+        (
+            BOBS._replace(os="windows", driver="551.61", executable=r"C:\Users\<user>\ml\python.exe"),
+            r"C:\Users\bob\ml\python.exe",
+            r"C:\Users\bob\ml",
+        ),
+    ],
+)
+def test_conda_is_told_which_environment(live: Live, python: str, prefix: str, tool: str) -> None:
+    lines = live.install(tool, "posix", Wish(), (python,)).commands
+    word = next(line for line in lines if " --prefix " in line or " create " in line)
+    if live.environment == "conda-base" and tool in {"conda", "mamba"}:
+        assert word.startswith(f"{tool} create --name torch ")
+        return
+    verb = f"{tool} install" if tool in {"conda", "mamba"} else "conda remove"
+    quoted = f"'{prefix}'" if "\\" in prefix else prefix
+    assert word.startswith(f"{verb} --yes --prefix {quoted} ")
+
+
+@pytest.mark.parametrize("tool", ["conda", "pip"])
+@pytest.mark.parametrize(
+    ("live", "python"),
+    [
+        (BOBS, ("python3",)),
+        (BOBS._replace(executable="/opt/conda/envs/ml/bin/python"), ("/w/enter",)),
+        (BOBS._replace(executable="~/ml/bin/python"), ("ssh", "node7", "python3")),
+    ],
+)
+def test_an_environment_of_conda_that_cannot_be_named_is_left_alone(
+    live: Live, python: tuple[str, ...], tool: str
+) -> None:
+    with pytest.raises(UsageError, match="--python"):
+        live.install(tool, "posix", Wish(), python)
+    report = live._replace(command=" ".join(python)).install(tool)
+    assert report.commands == (ASK_AGAIN,)
+
+
+def test_an_image_build_uses_the_environment_that_conda_came_with() -> None:
+    live = CONDA_BASE.facts
+    in_image = replace(live, place=replace(live.place, image_build=True))
+    assert (writing_for(in_image, Writing()).tool, writing_for(live, Writing()).tool) == ("pip", "conda")
+    asked = [writing_for(facts, Writing(tool="conda", asked=True)) for facts in (in_image, live)]
+    assert [writing.apart for writing in asked] == [False, True]
+    assert [writing.in_prefix for writing in asked] == [("--prefix", "/opt/conda")] * 2
+
+
+REQUIREMENTS = "install -r requirements.txt"
+
+
+@pytest.mark.parametrize(
+    ("live", "lines"),
+    [
+        (Live(), (f"{PIP} {REQUIREMENTS}",)),
+        (Live(has_pip=False), (f"{Live().command} -m ensurepip --upgrade", f"{PIP} {REQUIREMENTS}")),
+        (
+            SYSTEM._replace(managed=True),
+            ("/usr/bin/python3 -m venv .venv", f".venv/bin/python -m pip {REQUIREMENTS}"),
+        ),
+        (
+            SYSTEM._replace(managed=True, has_pip=False),
+            ("/usr/bin/python3 -m venv .venv", f".venv/bin/python -m pip {REQUIREMENTS}"),
+        ),
+        (
+            SYSTEM._replace(command="docker exec web python", managed=True),
+            ("docker exec web python -m pip install --break-system-packages -r requirements.txt",),
+        ),
+        (
+            IN_CONDA._replace(conda="pytorch==2.5.1", build="cpu"),
+            ("conda remove --yes --prefix /opt/conda/envs/ml pytorch", f"{ML} -m pip {REQUIREMENTS}"),
+        ),
+        (
+            Live("torch==2.9.1+rocm6.4 pytorch-triton-rocm==3.5.1*"),
+            (f"{PIP} uninstall -y pytorch-triton-rocm", f"{PIP} {REQUIREMENTS}"),
+        ),
+    ],
+)
+def test_requirements_start_from_the_state_of_the_host(live: Live, lines: tuple[str, ...]) -> None:
+    assert live.install("requirements", wish=CU126).commands == lines
+
+
+def test_requirements_take_out_last_what_nothing_needs() -> None:
+    install = Live("torch==2.9.1+cu126 " + OF_12, driver=None).install("requirements", wish=CPU)
+    orphans = f"{PIP} uninstall -y nvidia-cublas-cu12 nvidia-cudnn-cu12 triton"
+    assert install.commands == (f"{PIP} {REQUIREMENTS}", orphans)
+
+
+def test_what_conda_has_right_stays() -> None:
+    newest = Live(conda="pytorch==2.5.1", build="cpu").install("conda")
+    assert newest.torch
+    assert newest.build
+    right = IN_CONDA._replace(conda=f"pytorch=={newest.torch} torchvision==0.1", build=newest.build)
+    assert not right.install().needed
+    assert right.install(wish=Wish(companions=("torchaudio",))).needed
+    assert right._replace(packages="torch==2.9.1+cpu").install("conda").needed
+
+
+@pytest.mark.parametrize(
+    ("word", "executable", "is_path"),
+    [
+        ("/w/app/.venv/bin/python", "/w/app/.venv/bin/python", True),
+        ("/home/ann/app/.venv/bin/python", "~/app/.venv/bin/python", True),
+        ("/data/ann/app/bin/python", "/data/<user>/app/bin/python", True),
+        (".venv/bin/python", "~/app/.venv/bin/python", True),
+        ("./.venv/bin/python", "/w/app/.venv/bin/python", True),
+        ("../app/.venv/bin/python", "/w/app/.venv/bin/python", True),
+        (r".venv\Scripts\python", "C:\\w\\.venv\\Scripts\\python.exe", True),
+        (r"C:\Users\ann\.venv\Scripts\python.exe", r"~\.venv\Scripts\python.exe", True),
+        ("../home/ann/app/bin/python", "/w/home/<user>/app/bin/python", True),
+        ("ann/app/bin/python", "~/app/bin/python", True),
+        ("ann/enter", "/w/home/<user>/app/bin/python", False),
+        ("python3", "/usr/bin/python3", True),
+        ("/w/enter", "/usr/bin/python3", False),
+        ("./enter", "/usr/bin/python3", False),
+        ("/home/ann/enter", "~/app/.venv/bin/python", False),
+    ],
+)
+def test_a_start_command_is_told_from_the_interpreter(word: str, executable: str, is_path: bool) -> None:
+    facts = Live(project="poetry", executable=executable, command=word).facts
+    assert (writing_for(facts, Writing(python=(word,))).tool == "poetry") is is_path
+
+
+@pytest.mark.parametrize(
+    ("packages", "wish", "torch", "warnings"),
+    [
+        (
+            "torch==2.3.1+cpu torchtext==0.18.0",
+            Wish(),
+            "2.3.1",
+            ["torch 2.14.1 cu126 would run here, but no torchtext"],
+        ),
+        ("torchtext==0.18.0", Wish(), "2.3.1", ["torch 2.14.1 cu126 would run here, but no torchtext"]),
+        ("torch==2.9.1+cpu torchtext==0.18.0", Wish(), "2.14.1", ["torchtext 0.18.0 will not load beside it"]),
+        ("torch==2.3.1+cpu torchtext==0.18.0", old(), "2.9.1", ["torchtext 0.18.0 will not load beside it"]),
+        ("torch==2.9.1+cpu torchtext==0.6.0", Wish(), "2.14.1", []),
+        ("torch==2.9.1+cpu torchaudio==2.9.1+cpu torchvision==0.24.1+cpu", Wish(), "2.14.1", []),
+    ],
+)
+def test_an_installed_companion_must_exist_for_the_build(
+    packages: str, wish: Wish, torch: str, warnings: list[str]
+) -> None:
+    install = Live(packages).install(wish=wish)
+    assert install.torch == torch
+    assert len(install.warnings) == len(warnings)
+    assert all(words in str(told) for words, told in zip(warnings, install.warnings, strict=True))
+
+
+def test_a_companion_that_was_never_built_so_binds_too() -> None:
+    host = Live("torch==2.11.0+cpu", driver=None, gpu=RADEON)
+    wish = Wish(allow_inferred=True)
+    free, bound = (
+        host._replace(packages=host.packages + more).install(wish=wish) for more in ("", " torchaudio==2.11.0+cpu")
+    )
+    assert (free.build, bound.build) == ("rocm7.14", "rocm7.2")
+    assert "torchaudio==2.11.0+rocm7.2" in bound.commands[0]
+
+
+def test_a_torch_that_is_right_stays_whatever_its_companions_lack() -> None:
+    packages = "torch==2.14.1+rocm7.14 torchaudio==2.11.0+rocm7.2"
+    install = Live(packages, driver=None, gpu=RADEON).install()
+    assert (install.torch, install.build, install.needed) == ("2.14.1", "rocm7.14", False)
+
+
+def test_what_removes_a_companion_is_what_the_tool_reads() -> None:
+    live = Live("torch==2.9.1+cpu torchtext==0.18.0")
+    told = {tool: str(live.install(tool).warnings[0]) for tool in ("pip", "uv", "poetry")}
+    assert told["pip"].endswith(f"this removes it: {PIP} uninstall -y torchtext")
+    assert told["uv"].endswith(f"this removes it: {UV} uninstall{TARGET} torchtext")
+    assert told["poetry"].endswith("will not load beside it")
+
+
+def test_how_many_libraries_go_is_said() -> None:
+    gone = Live("torch==2.9.1+cu126 " + OF_12, driver=None).install(wish=CPU)
+    moved = Live("torch==2.9.1+cu126 " + OF_12, driver=NEW_DRIVER).install(wish=CU130)
+    assert "3 libraries that came with a CUDA torch go last: nothing else needs them" in map(str, gone.why)
+    assert "2 libraries of the torch there go first: the new ones take their folders" in map(str, moved.why)

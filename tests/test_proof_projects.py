@@ -1,0 +1,48 @@
+"""Proof by the real project tools: lines put into the file and commands run, then lock, environment and sync agree."""
+
+from __future__ import annotations
+
+import pytest
+from proof_cells import NEWEST, TORCH
+from proof_projects import Project, merged
+from proof_runs import Proofs
+
+pytest_plugins = ("proof_fixtures",)
+pytestmark = pytest.mark.slow
+
+FROM_PYPI = (f"torch=={TORCH}", "torchvision==0.24.1")
+CELLS = [
+    Project("uv-project", ("cpu", "cu126")),
+    Project("uv-project", ("cu126", "cpu")),
+    Project("uv-project", ("rocm6.4",)),
+    Project("uv-project", ("xpu",)),
+    Project("uv-project", ("cpu",), nightly=True),
+    Project("uv-project", ("cu126",), FROM_PYPI),
+    Project("uv-project", ("cpu",), FROM_PYPI),
+    Project("uv-project", ("cu126",), ("torch==2.13.0",)),
+    Project("uv-project", ("cu126",), drifted=True),
+    Project("poetry", ("cpu", "cu126")),
+    Project("poetry", ("rocm6.4",)),
+    Project("poetry", ("cpu",), nightly=True),
+    Project("poetry", ("cu126",), FROM_PYPI),
+    Project("poetry", ("cu126",), drifted=True),
+    Project("pdm", ("cpu", "cu126")),
+    Project("pdm", ("cu126",), FROM_PYPI),
+    Project("pdm", ("cpu",), nightly=True),
+    Project("hatch", ("cpu", "cu126")),
+    Project("hatch", ("cpu", "cu130"), torch=NEWEST),
+]
+
+
+@pytest.mark.parametrize("cell", CELLS, ids=str)
+def test_project(cell: Project, proofs: Proofs) -> None:
+    proofs.wait_for(cell)
+
+
+def test_lines_go_where_a_person_would_put_them() -> None:
+    before = '[project]\nname = "a"\n\n[tool.x]\nkeep = 1\ntorch = 1\n\n[tool.y]\nz = 1\n'
+    after = merged(before, ["[[tool.i]]", 'name = "n"', "", "[tool.x]", "torch = 2"])
+    assert after == (
+        '[project]\nname = "a"\n\n[tool.x]\ntorch = 2\nkeep = 1\n\n[tool.y]\nz = 1\n\n[[tool.i]]\nname = "n"\n'
+    )
+    assert merged(after, ["[[tool.i]]", 'name = "n"']) == after

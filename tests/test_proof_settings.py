@@ -1,0 +1,75 @@
+"""Proof in places that are not tidy: settings that name other indexes, odd folders, no pip, the newest torch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from proof_cells import NEWEST, TORCH, Cell, State, all_of, states_for
+from proof_runs import Proofs
+
+pytest_plugins = ("proof_fixtures",)
+pytestmark = pytest.mark.slow
+
+NOTHING = State("nothing")
+BOTH = ("--with", "torchvision,torchaudio")
+ODD_FOLDER = "it's $HOME & a `folder`"
+
+
+def pip(state: State, target: str, **fields: Any) -> Cell:
+    return Cell("pip", state, target, "newest")._replace(**fields)
+
+
+def uv(state: State, target: str, **fields: Any) -> Cell:
+    return Cell("uv", state, target)._replace(**fields)
+
+
+def from_settings() -> Iterator[Cell]:
+    """An index that the user has configured holds the same torch in another build, or from PyPI."""
+    cpu, cuda = State("cpu", (all_of("cpu"),)), State("cuda", (all_of("cu126"),))
+    for other in ("cu126", "cu130"):
+        target = "cpu" if other == "cu126" else "cu126"
+        extra = (("PIP_EXTRA_INDEX_URL", f"{{url}}/whl/{other}"),)
+        yield pip(NOTHING, target, more=extra)
+    yield pip(cpu, "cu126", more=(("PIP_EXTRA_INDEX_URL", "{url}/whl/cu130"),))
+    yield pip(NOTHING, "cu126", more=(("PIP_EXTRA_INDEX_URL", "{url}/simple"),))
+    for state, target, variable, page in (
+        (NOTHING, "cu126", "UV_DEFAULT_INDEX", "simple"),
+        (cuda, "cpu", "UV_DEFAULT_INDEX", "simple"),
+        (NOTHING, "cu126", "UV_INDEX", "whl/cpu"),
+        (cpu, "cu126", "UV_INDEX", "simple"),
+        (NOTHING, "cu126", "UV_EXTRA_INDEX_URL", "simple"),
+        (cuda, "cpu", "UV_EXTRA_INDEX_URL", "whl/cu130"),
+    ):
+        yield uv(state, target, more=((variable, f"{{url}}/{page}"),))
+    yield uv(NOTHING, "cu126", more=(("UV_TORCH_BACKEND", "cpu"),))
+    yield uv(cuda, "cpu", more=(("UV_TORCH_BACKEND", "auto"),))
+
+
+def from_places() -> Iterator[Cell]:
+    """A folder whose name the shell would read, an environment without a pip, companions asked for, PyPI's own."""
+    for make in (pip, uv):
+        yield make(NOTHING, "cu126", folder=ODD_FOLDER)
+        yield make(State("cpu", (all_of("cpu"),)), "cu126", folder=ODD_FOLDER)
+        yield make(NOTHING, "cu126", words=BOTH)
+        yield make(State("torch-right-alone", ((f"torch=={TORCH}+cu126", "whl/cu126"),)), "cu126", words=BOTH)
+        yield make(NOTHING, "cu128", words=BOTH, has_mirror=False)
+    yield Cell("auto", NOTHING, "cu126", words=BOTH)
+    yield Cell("auto", State("cpu", (all_of("cpu"),)), "cu126")
+
+
+def of_the_newest() -> Iterator[Cell]:
+    """Companions whose wheels no longer say which build they are for, or stand on PyPI alone."""
+    for make in (pip, uv):
+        for target in ("cu126", "cu130", "cpu"):
+            for state in states_for(target, NEWEST):
+                if state.name in {"from-pypi", "another-cuda"} or (state.name == "cpu" and make is uv):
+                    yield make(state, target, torch=NEWEST)
+        yield make(NOTHING, "cu130", torch=NEWEST, words=BOTH)
+        yield make(NOTHING, "cu130", torch=NEWEST, words=BOTH, has_mirror=False)
+
+
+@pytest.mark.parametrize("cell", [*from_settings(), *from_places(), *of_the_newest()], ids=str)
+def test_untidy(cell: Cell, proofs: Proofs) -> None:
+    proofs.wait_for(cell)

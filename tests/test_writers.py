@@ -1,0 +1,364 @@
+"""What each tool is told: its lines are held against the grammar that the tool documents."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from typing import Any
+
+import pytest
+
+from torchdoctor.errors import UsageError
+from torchdoctor.facts import Unknown
+from torchdoctor.prescribe.choose import choose
+from torchdoctor.prescribe.conditions import Wish
+from torchdoctor.prescribe.described import describe
+from torchdoctor.prescribe.host import Host
+from torchdoctor.prescribe.install import Install, install_of
+from torchdoctor.prescribe.writers import TOOLS, choose_for
+from torchdoctor.prescribe.writing import Writing
+from torchdoctor.records import replace
+from torchdoctor.tables import Tables
+from torchdoctor.values import CudaVersion
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+WHL = "https://download.pytorch.org/whl"
+LINUX: dict[str, Any] = {"os": "linux", "machine": "x86_64", "python": "3.12", "libc": "glibc-2.35", "torch": None}
+HOSTS: dict[str, dict[str, Any]] = {
+    "cpu": {**LINUX, "gpus": []},
+    "cuda": {**LINUX, "driver": "550.54.15", "gpus": ["sm_86"]},
+    "new driver": {**LINUX, "driver": "595.45", "gpus": ["sm_120"]},
+    "rocm": {**LINUX, "gpus": ["gfx1100"]},
+    "xpu": {**LINUX, "gpus": ["Intel Arc B580"]},
+    "windows": {**LINUX, "os": "windows", "libc": None, "driver": "551.61", "gpus": ["sm_86"]},
+    "macos": {**LINUX, "os": "macos", "machine": "arm64", "libc": None, "os_version": "15.1", "gpus": []},
+    "jetson": {
+        **LINUX,
+        "machine": "aarch64",
+        "python": "3.10",
+        "jetpack": "6.2",
+        "driver": "540.4.0",
+        "gpus": ["sm_87"],
+    },
+}
+BACKENDS = {"xpu": "xpu"}
+
+
+def told(tables: Tables, tool: str, host: str, *, shell: str = "", base: str = "", **asked: Any) -> Install:
+    wish = Wish(**{"backend": BACKENDS.get(host, "auto"), "companions": ("torchvision",), **asked})
+    writing = Writing(tool=tool, shell=shell, asked=True, index_base=base)
+    choice, writing, known = choose_for(
+        writing, tables, lambda known: choose(describe(HOSTS[host], known), wish, known)
+    )
+    assert choice.runs, choice.refusal
+    return install_of(choice, wish, writing, known)
+
+
+def toml(install: Install) -> dict[str, Any]:
+    table: dict[str, Any] = tomllib.loads("\n".join(install.lines))
+    return table
+
+
+OF_WHEELS = [tool for tool in TOOLS if tool not in {"conda", "mamba", "pixi"}]
+ON_INDEX = ["cpu", "cuda", "rocm"]
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize("host", HOSTS)
+def test_every_tool_answers_for_every_host_or_says_what_to_type(tables: Tables, tool: str, host: str) -> None:
+    try:
+        install = told(tables, tool, host)
+    except (UsageError, AssertionError) as error:
+        assert "--tool pip" in str(error) or "exists for" in str(error) or "is for" in str(error)  # noqa: PT017
+        assert (tool, host) in REFUSED
+        return
+    assert (tool, host) not in REFUSED
+    assert install.tool == tool
+    assert install.commands or install.lines
+    for line in (*install.commands, *install.lines):
+        assert "\n" not in line
+        assert "None" not in line
+
+
+REFUSED = {
+    *(((tool, host)) for tool in ("conda", "mamba", "pixi") for host in ("rocm", "xpu", "jetson")),
+    ("hatch", "jetson"),
+}
+
+
+@pytest.mark.parametrize("host", ON_INDEX)
+def test_uv_project_binds_torch_and_its_helpers_to_an_explicit_index(tables: Tables, host: str) -> None:
+    install = told(tables, "uv-project", host, torch=None)
+    build = install.build
+    table = toml(install)["tool"]["uv"]
+    assert table["index"] == [{"name": f"pytorch-{build}", "url": f"{WHL}/{build}", "explicit": True}]
+    assert {source["index"] for source in table["sources"].values()} == {f"pytorch-{build}"}
+    assert {source["marker"] for source in table["sources"].values()} == {"sys_platform == 'linux'"}
+    words = shlex.split(install.commands[0])
+    assert words[:2] == ["uv", "add"]
+    assert {re.split(r"==|;", word)[0] for word in words[2:]} == set(table["sources"])
+    assert f"torch=={install.torch}" in words
+    assert any(word == "triton-rocm; sys_platform == 'linux'" for word in words) is (host == "rocm")
+
+
+def test_uv_project_on_pypi_needs_no_index(tables: Tables) -> None:
+    install = told(tables, "uv-project", "macos")
+    assert install.file == ""
+    assert re.fullmatch(rf"uv add torch=={install.torch} torchvision==[\d.]+", install.commands[0])
+
+
+@pytest.mark.parametrize(("host", "platform"), [("windows", "win32"), ("cuda", "linux")])
+def test_uv_project_marks_the_system_of_the_host(tables: Tables, host: str, platform: str) -> None:
+    sources = toml(told(tables, "uv-project", host))["tool"]["uv"]["sources"]
+    assert sources["torch"]["marker"] == f"sys_platform == '{platform}'"
+
+
+@pytest.mark.parametrize("host", ON_INDEX)
+def test_poetry_adds_an_explicit_source_first(tables: Tables, host: str) -> None:
+    install = told(tables, "poetry", host)
+    name = f"pytorch-{install.build}"
+    assert shlex.split(install.commands[0]) == [
+        "poetry", "source", "add", "--priority=explicit", name, f"{WHL}/{install.build}",
+    ]  # fmt: skip
+    words = shlex.split(install.commands[1])
+    assert words[:4] == ["poetry", "add", "--source", name]
+    assert f"torch=={install.torch}+{install.build}" in words
+    assert install.file == ""
+
+
+@pytest.mark.parametrize("host", ON_INDEX)
+def test_pdm_keeps_its_source_to_torch_alone(tables: Tables, host: str) -> None:
+    install = told(tables, "pdm", host)
+    table = toml(install)["tool"]["pdm"]
+    assert [source["url"] for source in table["source"]] == [f"{WHL}/{install.build}"]
+    assert {"torch", "torchvision"} <= set(table["source"][0]["include_packages"])
+    assert table["resolution"] == {"respect-source-order": True}
+    assert f"torch=={install.torch}+{install.build}" in shlex.split(install.commands[0])
+
+
+@pytest.mark.parametrize("host", ON_INDEX)
+def test_hatch_pins_the_label_beside_an_extra_index(tables: Tables, host: str) -> None:
+    table = toml(install := told(tables, "hatch", host))["tool"]["hatch"]["envs"]["default"]
+    assert f"torch=={install.torch}+{install.build}" in table["extra-dependencies"]
+    assert table["env-vars"]["PIP_EXTRA_INDEX_URL"] == table["env-vars"]["UV_INDEX"] == f"{WHL}/{install.build}"
+
+
+@pytest.mark.parametrize("host", ON_INDEX)
+def test_requirements_pin_the_label_so_that_the_extra_index_wins(tables: Tables, host: str) -> None:
+    install = told(tables, "requirements", host)
+    assert install.file == "requirements.txt"
+    assert install.lines[0] == f"--extra-index-url {WHL}/{install.build}"
+    assert install.lines[1] == f"torch=={install.torch}+{install.build}"
+    assert install.commands == ("python -m pip install -r requirements.txt",)
+
+
+def test_requirements_of_a_jetson_stand_in_a_file_of_their_own(tables: Tables) -> None:
+    install = told(tables, "requirements", "jetson")
+    assert install.file == "requirements-torch.txt"
+    assert install.lines[0].startswith("--index-url ")
+
+
+@pytest.mark.parametrize("host", ["cpu", "cuda", "rocm", "xpu", "macos"])
+def test_dockerfile_names_the_build_and_detects_nothing(tables: Tables, host: str) -> None:
+    install = told(tables, "dockerfile", host)
+    assert install.file == "Dockerfile"
+    assert all(line.startswith("RUN python -m pip install --no-cache-dir ") for line in install.lines)
+    assert "auto" not in " ".join(install.lines)
+
+
+# conda's documented form of a match specification on the command line: name, name=version; here always exact.
+SPEC = re.compile(r"[a-z0-9][a-z0-9_.-]*(=\d+(\.\d+)*)?")
+
+
+@pytest.mark.parametrize("tool", ["conda", "mamba"])
+@pytest.mark.parametrize("host", ["cpu", "cuda", "windows", "macos"])
+def test_conda_takes_conda_forge_alone_and_pins_its_cuda(tables: Tables, tool: str, host: str) -> None:
+    install = told(tables, tool, host)
+    words = shlex.split(install.commands[0])
+    assert words[:6] == [tool, "install", "--yes", "--override-channels", "--channel", "conda-forge"]
+    specs = words[6:]
+    assert all(SPEC.fullmatch(spec) for spec in specs), specs
+    kind = {"cpu": "pytorch-cpu", "macos": "pytorch"}.get(host, "pytorch-gpu")
+    assert specs[0] == f"{kind}={install.torch}"
+    assert any(spec.startswith("cuda-version=") for spec in specs) is (kind == "pytorch-gpu")
+    rattler = pytest.importorskip("rattler", reason="py-rattler, which reads match specifications, is not installed")
+    for spec in specs:
+        assert str(rattler.MatchSpec(spec).name.normalized) == spec.partition("=")[0]
+
+
+def test_conda_base_is_left_alone(tables: Tables) -> None:
+    host = describe(HOSTS["cuda"], tables)
+    writing = Writing(tool="conda", asked=True, apart=True)
+    choice, writing, known = choose_for(writing, tables, lambda known: choose(host, Wish(), known))
+    command = install_of(choice, Wish(), writing, known).commands[0]
+    assert command.startswith("conda create --name torch --override-channels --channel conda-forge python=3.12 ")
+
+
+def test_conda_in_an_image_build_is_told_of_the_driver(tables: Tables) -> None:
+    host = describe(HOSTS["cuda"], tables)
+    writing = Writing(tool="conda", asked=True, image_build=True)
+    choice, writing, known = choose_for(writing, tables, lambda known: choose(host, Wish(), known))
+    command = install_of(choice, Wish(), writing, known).commands[0]
+    assert re.match(r"env CONDA_OVERRIDE_CUDA=\d+\.\d+ conda install ", command)
+
+
+@pytest.mark.parametrize("host", ["cpu", "cuda", "windows", "macos"])
+def test_pixi_declares_the_driver_on_the_platform(tables: Tables, host: str) -> None:
+    table = toml(install := told(tables, "pixi", host))
+    platform = table["workspace"]["platforms"][0]
+    assert table["workspace"]["channels"] == ["conda-forge"]
+    if host in {"cuda", "windows"}:
+        assert re.fullmatch(r"\d+\.0", platform["cuda"])
+        assert table["dependencies"]["pytorch-gpu"] == f"=={install.torch}"
+        assert re.fullmatch(r"\d+\.\d+\.\*", table["dependencies"]["cuda-version"])
+    else:
+        assert platform in {"linux-64", "osx-arm64"}
+        assert "cuda-version" not in table["dependencies"]
+
+
+def test_conda_serves_an_old_gpu_that_the_newest_wheels_left(tables: Tables) -> None:
+    host = {**HOSTS["cuda"], "gpus": ["sm_61"], "driver": "580.65.06"}
+    wish = Wish(companions=())
+    writing = Writing(tool="conda", asked=True)
+    choice, _, _ = choose_for(writing, tables, lambda known: choose(describe(host, known), wish, known))
+    assert choice.row is not None
+    assert (str(choice.row.torch), choice.row.build.name) == ("2.13.0", "cu129")
+
+
+def test_a_tool_of_conda_that_nobody_asked_for_gives_way_to_pip(tables: Tables) -> None:
+    host = describe(HOSTS["rocm"], tables)
+    _, writing, known = choose_for(Writing(tool="conda"), tables, lambda known: choose(host, Wish(), known))
+    assert writing.tool == "pip"
+    assert known is tables
+
+
+@pytest.mark.parametrize("tool", ["pip", "uv", "poetry", "pdm", "uv-project", "requirements", "dockerfile"])
+@pytest.mark.parametrize("host", ["cpu", "new driver", "rocm", "xpu"])
+def test_nightly_takes_the_nightly_index_and_pre_releases(tables: Tables, tool: str, host: str) -> None:
+    from packaging.specifiers import SpecifierSet
+
+    spec = SpecifierSet(f"=={tables.torch_builds.newest()}")
+    install = told(tables, tool, host, nightly=True, torch=spec, companions=(), allow_inferred=True)
+    text = " ".join((*install.commands, *install.lines))
+    assert f"{WHL}/nightly/{install.build}" in text
+    assert re.search(r"--pre\b|--prerelease|--allow-prereleases|torch>=0\.dev0", text)
+    assert install.torch is None
+
+
+SHELLS = ("posix", "cmd", "powershell")
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize("tool", OF_WHEELS)
+def test_a_path_with_blanks_is_quoted_for_the_shell(tables: Tables, tool: str, shell: str) -> None:
+    host = replace(describe(HOSTS["cuda"], tables), torch="2.9.1+cpu")
+    writing = Writing(tool=tool, shell=shell, asked=True, python=("/opt/my env/bin/python",))
+    install = install_of(choose(host, Wish(), tables), Wish(), writing, tables)
+    lines = [line for line in install.commands if "my env" in line]
+    quoted = '"/opt/my env/bin/python"' if shell == "cmd" else "'/opt/my env/bin/python'"
+    assert all(quoted in line for line in lines)
+    if tool in {"pip", "uv", "requirements"}:
+        assert lines
+        if shell == "powershell" and tool != "uv":
+            assert lines[0].startswith("& ")
+
+
+def test_a_mirror_takes_the_place_of_the_official_index_in_every_tool(tables: Tables) -> None:
+    base = "https://mirror.example/pytorch/whl"
+    for tool in OF_WHEELS:
+        install = told(tables, tool, "cuda", base=base)
+        text = "\n".join((*install.commands, *install.lines))
+        assert f"{base}/{install.build}" in text
+        assert WHL not in text
+
+
+def test_an_unknown_fact_of_the_host_is_no_python_version(tables: Tables) -> None:
+    host = Host(os="linux", machine="x86_64", gpus=(), torch=None)
+    assert isinstance(host.python, Unknown)
+    install = install_of(choose(host, Wish(), tables), Wish(), Writing(tool="pip"), tables)
+    assert "Unknown" not in " ".join(install.commands)
+
+
+@pytest.mark.parametrize("tool", ["uv-project", "poetry", "pdm", "hatch", "dockerfile"])
+def test_a_project_is_told_the_index_also_where_the_build_is_pypis_own(tables: Tables, tool: str) -> None:
+    """Its file may name another index for torch, which a plain version would be taken from."""
+    assert told(tables, "pip", "new driver", backend="auto").index_url == ""
+    install = told(tables, tool, "new driver", backend="auto")
+    text = " ".join((*install.commands, *install.lines))
+    assert f"{WHL}/{install.build}" in text
+
+
+@pytest.mark.parametrize(
+    ("tool", "host", "nightly", "expected"),
+    [
+        ("poetry", "cpu", True, "torch@latest torchvision@latest"),
+        ("poetry", "jetson", False, "torch@latest torchvision@latest"),
+        ("uv-project", "cpu", True, "'torch>=0.dev0' 'torchvision>=0.dev0'"),
+        ("uv-project", "jetson", False, "'torch>=0' 'torchvision>=0'"),
+    ],
+)
+def test_what_no_version_pins_takes_the_place_of_a_pin_of_the_project(
+    tables: Tables, tool: str, host: str, nightly: bool, expected: str
+) -> None:
+    assert told(tables, tool, host, nightly=nightly).commands[-1].endswith(expected)
+
+
+@pytest.mark.parametrize(("companions", "first"), [(("torchvision",), "hatch env remove default"), ((), "hatch run ")])
+def test_hatch_makes_its_environment_anew_where_another_build_would_pass(
+    tables: Tables, companions: tuple[str, ...], first: str
+) -> None:
+    from packaging.specifiers import SpecifierSet
+
+    install = told(tables, "hatch", "new driver", torch=SpecifierSet("==2.14.1"), companions=companions)
+    assert install.commands[0].startswith(first)
+
+
+def test_an_image_starts_empty_whatever_the_host_holds(tables: Tables) -> None:
+    host = {**HOSTS["cuda"], "torch": "2.9.1+cu126"}
+    choice = choose(describe(host, tables), Wish(companions=("torchvision",)), tables)
+    assert choice.row is not None
+    there = replace(choice.host, torch=f"{choice.row.torch}+{choice.row.build}", libraries=("nvidia-cublas-cu12",))
+    written = [
+        install_of(replace(choice, host=held), Wish(companions=("torchvision",)), Writing(tool="dockerfile"), tables)
+        for held in (there, replace(choice.host, torch=None))
+    ]
+    assert written[0].needed
+    assert written[0].lines == written[1].lines
+    assert "uninstall" not in " ".join(written[0].lines)
+    assert f" torch=={choice.row.torch}+{choice.row.build} torchvision==" in written[0].lines[0]
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"nightly": True}, "no nightlies are known for JetPack 6.2"),
+        ({"max_cuda": CudaVersion(12, 4)}, "are for CUDA 12.6, and none newer than 12.4 is wanted"),
+        ({"torch": "==2.99"}, "no torch ==2.99 is known for JetPack 6.2"),
+        ({"torch": "==2.9.1+cu126"}, "no torch ==2.9.1+cu126 is known for JetPack 6.2"),
+        ({"torch": "==2.9.1"}, ""),
+        ({"max_cuda": CudaVersion(12, 6)}, ""),
+    ],
+)
+def test_a_jetson_refuses_what_its_index_cannot_give(tables: Tables, asked: dict[str, Any], said: str) -> None:
+    from packaging.specifiers import SpecifierSet
+
+    if "torch" in asked:
+        asked = {"torch": SpecifierSet(asked["torch"])}
+    refusal = choose(describe(HOSTS["jetson"], tables), Wish(**asked), tables).refusal
+    assert said in str(refusal or "")
+    assert bool(refusal) is bool(said)
+
+
+@pytest.mark.parametrize(
+    ("tool", "host", "is_past"),
+    [("pip", "jetson", True), ("conda", "cpu", True), ("pixi", "cpu", True), ("pip", "cpu", False)],
+)
+def test_that_a_mirror_is_not_used_is_said(tables: Tables, tool: str, host: str, is_past: bool) -> None:
+    install = told(tables, tool, host, base="https://m.example/whl")
+    assert any("is a mirror of the PyTorch index" in str(text) for text in install.warnings) is is_past
+    assert ("m.example" in " ".join(install.commands)) is not is_past
