@@ -28,7 +28,7 @@ _SERVICES = (
     ("/google/colab/", lazily(r"dist-packages/google/colab/"), "colab-notebook"),
     ("/kaggle/", lazily(r"/kaggle/working\b|File \"/kaggle/"), "kaggle-notebook"),
     ("Runner Image", lazily(r"^(?:\S{1,40}Z )?(?:##\[group\])?Runner Image\b", re.MULTILINE), "github-runner"),
-    ("/home/runner/work/", lazily(r"File \"/home/runner/work/"), "github-runner"),
+    ("/home/runner/", lazily(r"File \"/home/runner/"), "github-runner"),
 )  # fmt: skip
 _MOST = 200  # lines looked at: in a log of services they stand one after another
 
