@@ -80,6 +80,7 @@ class TorchBuilds:
         self.rows: tuple[TorchBuild, ...] = tuple(rows)
         self._backends: dict[tuple[str, str, str, tuple[PythonTag, ...]], tuple[TorchBuild, ...]] = {}
         self._hosts: dict[tuple[str, str], tuple[TorchBuild, ...]] = {}
+        self._versions: tuple[Version, ...] = ()
         self._by_key = {(row.torch.parts, row.build.name, row.os, row.machine): row for row in self.rows}
 
     def for_host(self, os: str, machine: str) -> tuple[TorchBuild, ...]:
@@ -117,4 +118,6 @@ class TorchBuilds:
 
     def versions(self) -> tuple[Version, ...]:
         """Every torch version, newest first."""
-        return tuple(sorted({row.torch for row in self.rows}, reverse=True))
+        if not self._versions:
+            self._versions = tuple(sorted({row.torch for row in self.rows}, reverse=True))
+        return self._versions
