@@ -53,8 +53,9 @@ def record(
     *,
     timeout: float | None = None,
     proof: Proof | None = None,
+    meanwhile: Callable[[], None] = lambda: None,
 ) -> Recording:
-    """Ask the host where ``python`` runs; raise ``LiveError`` when it cannot be asked.
+    """Ask the host where ``python`` runs; raise ``LiveError`` when it cannot be asked. ``meanwhile`` is done then.
 
     ``timeout`` takes the place of the start's deadline and of that of each command and library. ``proof`` runs torch
     there after the questions; its answer is kept under the key ``trial``. Ctrl-C ends the questions: what was answered
@@ -63,7 +64,7 @@ def record(
     asked = nvml.start() if is_local(python.argv) else None
     try:
         wanted = [_PYTHON, *dict.fromkeys(want for want in wants if want != _PYTHON)]
-        answers, private, interrupted = _answers(python, wanted, timeout)
+        answers, private, interrupted = _answers(python, wanted, timeout, meanwhile)
         try:
             if not interrupted:
                 here = is_local(python.argv) and private["mark"] == _own_mark()
@@ -88,11 +89,11 @@ def _ask_ourselves(asked: subprocess.Popen[bytes] | None, timeout: float | None)
 
 
 def _answers(
-    python: PythonChoice, wanted: Sequence[Want], timeout: float | None
+    python: PythonChoice, wanted: Sequence[Want], timeout: float | None, meanwhile: Callable[[], None]
 ) -> tuple[dict[str, Answer], dict[str, str], bool]:
     """The answers by key, what was told for redaction alone, and whether Ctrl-C cut it short."""
     limit = timeout or START_SECONDS
-    talk = _talk(python, wanted, limit, timeout)
+    talk = _talk(python, wanted, timeout, meanwhile)
     host = talk.answers.get(_PYTHON.key, {}).get("value")
     if not isinstance(host, dict):
         if talk.interrupted:
@@ -131,8 +132,9 @@ def _about(python: PythonChoice, talk: _Talk) -> Iterator[tuple[str, Answer]]:
         yield NOISE, Answer(noise)
 
 
-def _talk(python: PythonChoice, wanted: Sequence[Want], limit: float, timeout: float | None) -> _Talk:
+def _talk(python: PythonChoice, wanted: Sequence[Want], timeout: float | None, meanwhile: Callable[[], None]) -> _Talk:
     """Start the interpreter, hand over the program, read until it ends or the deadline comes."""
+    limit = timeout or START_SECONDS
     nonce = os.urandom(16).hex()
     wants = [(w.key, w.kind, w.args, _deadline(w, timeout), w.keep, w.only) for w in wanted]
     child = start(python)
@@ -140,6 +142,7 @@ def _talk(python: PythonChoice, wanted: Sequence[Want], limit: float, timeout: f
     try:
         rest = _hand_over(child, program(_PARTS, "probe", nonce, wants, own=python.own).encode("ascii"))
         try:
+            meanwhile()
             out, err = _listen(child, rest, nonce, (limit, _MARGIN + max(want[3] for want in wants)))
         except KeyboardInterrupt:
             talk.interrupted = True

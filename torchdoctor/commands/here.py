@@ -33,9 +33,15 @@ def record_here(options: argparse.Namespace, asked: Asked | None = None, more: t
 
     proof = _proof(asked, options.timeout) if asked else None
     try:
-        return record(choose_python(options.python), (*ALL_WANTS, *more), timeout=options.timeout, proof=proof)
+        python, wants = choose_python(options.python), (*ALL_WANTS, *more)
+        return record(python, wants, timeout=options.timeout, proof=proof, meanwhile=_get_ready)
     except LiveError as error:
         raise UsageError(str(error)) from error
+
+
+def _get_ready() -> None:
+    """Load what the answers will need, while the examined Python gives them."""
+    import torchdoctor.pipeline  # noqa: F401 - as said
 
 
 def _proof(asked: Asked, timeout: float | None) -> Proof:
