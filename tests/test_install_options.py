@@ -9,8 +9,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from torchdoctor.addresses import address
 from torchdoctor.commands import install_cmd
-from torchdoctor.commands.install_wish import address, wish_of
+from torchdoctor.commands.install_wish import wish_of
 from torchdoctor.errors import UsageError
 from torchdoctor.prescribe.choose import choose
 from torchdoctor.prescribe.conditions import Wish

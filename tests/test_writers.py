@@ -11,12 +11,13 @@ import pytest
 
 from torchdoctor.errors import UsageError
 from torchdoctor.facts import Unknown
+from torchdoctor.prescribe.choices import TOOLS
 from torchdoctor.prescribe.choose import choose
 from torchdoctor.prescribe.conditions import Wish
 from torchdoctor.prescribe.described import describe
 from torchdoctor.prescribe.host import Host
 from torchdoctor.prescribe.install import Install, install_of
-from torchdoctor.prescribe.writers import TOOLS, choose_for
+from torchdoctor.prescribe.writers import choose_for
 from torchdoctor.prescribe.writing import Writing
 from torchdoctor.records import replace
 from torchdoctor.tables import Tables

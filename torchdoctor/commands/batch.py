@@ -6,14 +6,14 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from torchdoctor.prescribe.choices import BATCH_KEYS
 from torchdoctor.prescribe.choose import choose
 from torchdoctor.prescribe.conditions import Wish
-from torchdoctor.prescribe.described import KEYS, DescriptionError, describe, with_backend
+from torchdoctor.prescribe.described import DescriptionError, describe, with_backend
 from torchdoctor.prescribe.install import install_of
 from torchdoctor.prescribe.writing import Writing
 from torchdoctor.tables import Tables
 
-BATCH_KEYS = ("id", *KEYS)
 _OTHER_WORDS = {"gpu": "gpus", "python_version": "python", "jetpack_version": "jetpack", "arch": "machine"}
 _MAX_LINE = 100_000
 

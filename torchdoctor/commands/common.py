@@ -6,17 +6,18 @@ import argparse
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from torchdoctor.errors import UsageError
+from torchdoctor.prescribe.choices import TOOLS
 from torchdoctor.prescribe.shells import SHELLS
-from torchdoctor.prescribe.writers import TOOLS
 from torchdoctor.recording import Recording
-from torchdoctor.render import json_v1, text
 from torchdoctor.render.line import on_one_line
 from torchdoctor.render.output import save, show, try_out, write
-from torchdoctor.report import Report, exit_status
-from torchdoctor.tables import Tables
-from torchdoctor.tables.overlay import tables_of
+
+if TYPE_CHECKING:
+    from torchdoctor.report import Report
+    from torchdoctor.tables import Tables
 
 UNKNOWN, INTERRUPTED = 3, 130
 FORMATS = ("text", "json")
@@ -86,6 +87,8 @@ def _seconds(text_: str) -> float:
 
 def open_tables(folder: str | None) -> Tables:
     """Open the compatibility tables: the product's own, the user's rows over them, or those of a folder."""
+    from torchdoctor.tables.overlay import tables_of
+
     return tables_of(folder)
 
 
@@ -121,6 +124,9 @@ def _saying(what: str, path: str) -> Iterator[None]:
 
 def deliver(report: Report, options: argparse.Namespace) -> int:
     """Write the report in every format asked for and return the exit status."""
+    from torchdoctor.render import json_v1, text
+    from torchdoctor.report import exit_status
+
     verbosity = -1 if options.quiet else int(options.verbose)
     formats = parse_formats(options.format)
     if all(path is not None for _, path in formats):

@@ -5,26 +5,38 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from torchdoctor.addresses import without_password
+from torchdoctor.addresses import address, without_password
 from torchdoctor.commands.common import note
-from torchdoctor.commands.install_wish import address
 from torchdoctor.errors import UsageError
-from torchdoctor.prescribe.writing import Writing
 from torchdoctor.recording import Answer, Recording, Want
 from torchdoctor.settings import index_base
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from torchdoctor.asked import Asked
     from torchdoctor.live import Proof
+    from torchdoctor.prescribe.writing import Writing
     from torchdoctor.which_python import PythonChoice
 
 _BENCH_SHARE = 2  # times the seconds that a benchmark may take: what no stage of it takes but one that hangs
 
 
-def record_here(options: argparse.Namespace, asked: Asked | None = None, more: tuple[Want, ...] = ()) -> Recording:
+def get_ready() -> None:
+    """Load what the answers will need, while the examined Python gives them."""
+    import torchdoctor.pipeline  # noqa: F401 - as said
+
+
+def record_here(
+    options: argparse.Namespace,
+    asked: Asked | None = None,
+    more: tuple[Want, ...] = (),
+    meanwhile: Callable[[], None] = get_ready,
+) -> Recording:
     """Record the host where the examined Python runs; a Python that cannot be asked is a usage error.
 
     ``asked`` is what is to be proved by running torch there; None leaves torch alone. ``more`` is asked besides.
+    ``meanwhile`` is done while the answers are awaited.
     """
     from torchdoctor.live import record
     from torchdoctor.readers.live import ALL_WANTS
@@ -34,14 +46,9 @@ def record_here(options: argparse.Namespace, asked: Asked | None = None, more: t
     proof = _proof(asked, options.timeout) if asked else None
     try:
         python, wants = choose_python(options.python), (*ALL_WANTS, *more)
-        return record(python, wants, timeout=options.timeout, proof=proof, meanwhile=_get_ready)
+        return record(python, wants, timeout=options.timeout, proof=proof, meanwhile=meanwhile)
     except LiveError as error:
         raise UsageError(str(error)) from error
-
-
-def _get_ready() -> None:
-    """Load what the answers will need, while the examined Python gives them."""
-    import torchdoctor.pipeline  # noqa: F401 - as said
 
 
 def _proof(asked: Asked, timeout: float | None) -> Proof:
@@ -71,6 +78,8 @@ def writing_of(options: argparse.Namespace, *, here: bool = True) -> Writing:
 
     A mirror that this site or project has set counts for commands of this host (``here``).
     """
+    from torchdoctor.prescribe.writing import Writing
+
     asked = options.tool != "auto"
     base = _mirror() if here else ""
     return Writing(tool=options.tool if asked else "", shell=options.shell or "", index_base=base, asked=asked)

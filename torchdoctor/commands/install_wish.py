@@ -6,9 +6,8 @@ import argparse
 import re
 from typing import TYPE_CHECKING
 
-from torchdoctor.addresses import without_password
 from torchdoctor.errors import UsageError
-from torchdoctor.prescribe.choose import BACKENDS
+from torchdoctor.prescribe.choices import BACKENDS
 from torchdoctor.prescribe.conditions import Wish
 from torchdoctor.tables import Tables
 from torchdoctor.values import CudaVersion
@@ -17,21 +16,12 @@ if TYPE_CHECKING:
     from packaging.specifiers import SpecifierSet
 
 _SPEC = re.compile(r"[\w.*+!<>=~, -]{1,200}", re.ASCII)  # nothing that a shell expands, even inside quotes
-_ADDRESS = re.compile(r"https?://(?:[\w.~:%-]+@)?[A-Za-z0-9][\w.-]*(?::\d+)?(?:/[\w.~:/@%-]*)?", re.ASCII)
-
-
-def address(text: str, source: str = "--index-base") -> str:
-    """An http(s) address that needs no quotes in any shell, without its last slash."""
-    if text and not _ADDRESS.fullmatch(text):
-        raise UsageError(f"{source} {without_password(text)}: not an http(s) address without query or spaces")
-    return text.rstrip("/")
 
 
 def wish_of(options: argparse.Namespace, tables: Tables) -> Wish:
     """The wish; a usage error names the option, the value seen and what to type."""
     backend = options.backend.lower()
-    variants = {row.build.name for row in tables.torch_builds.rows}
-    if backend not in BACKENDS and backend not in variants:
+    if backend not in BACKENDS and backend not in {row.build.name for row in tables.torch_builds.rows}:
         newest = max((row.torch, row.build.name) for row in tables.torch_builds.rows if row.cuda)[1]
         known = f"{', '.join(BACKENDS)}, or a variant such as {newest}"
         raise UsageError(f"--backend {options.backend}: not a backend (choose from: {known})")

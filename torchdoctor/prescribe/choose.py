@@ -54,7 +54,6 @@ class Choice:
 
 _NUMBERS = re.compile(r"\d{1,9}(?:\.\d{1,9}){0,4}")
 _MOST_KINDS = 5  # architectures on one host: more are not tried one by one
-BACKENDS = ("auto", "cuda", "cpu", "rocm", "xpu", "mps")
 
 
 def choose(host: Host, wish: Wish, tables: Tables) -> Choice:

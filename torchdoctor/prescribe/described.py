@@ -14,7 +14,6 @@ from torchdoctor.records import replace
 from torchdoctor.tables import Tables
 from torchdoctor.values import DriverVersion, GfxId, GpuArch, Libc, PythonTag, Version, canonical_machine
 
-KEYS = ("os", "machine", "python", "libc", "os_version", "wsl", "jetpack", "driver", "gpus", "torch")
 _SYSTEMS = ("linux", "windows", "macos")
 _YEARS_AHEAD = 10  # one minor Python version a year: further ahead is a slip of the pen
 

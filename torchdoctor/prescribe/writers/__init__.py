@@ -6,28 +6,13 @@ from collections.abc import Callable
 from importlib import import_module
 
 from torchdoctor.findings import Text
+from torchdoctor.prescribe.choices import TOOLS
 from torchdoctor.prescribe.choose import Choice
 from torchdoctor.prescribe.plan import ENVIRONMENT, IMAGE, PROJECT, Plan
 from torchdoctor.prescribe.shells import join
 from torchdoctor.prescribe.writing import UNNAMED, Writing, Written
 from torchdoctor.records import replace
 from torchdoctor.tables import Tables
-
-# The tool as --tool names it, and its module here.
-TOOLS = {
-    "pip": "pip",
-    "uv": "uv_pip",
-    "uv-project": "uv_project",
-    "poetry": "poetry",
-    "pdm": "pdm",
-    "pixi": "pixi",
-    "conda": "conda",
-    "mamba": "conda",
-    "hatch": "hatch",
-    "requirements": "requirements",
-    "dockerfile": "dockerfile",
-}
-
 
 _OF_CONDA = {"conda", "mamba", "pixi"}
 OF_PROJECTS = {"uv-project", "poetry", "pdm", "hatch"}
