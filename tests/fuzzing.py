@@ -24,9 +24,10 @@ from types import FrameType
 from typing import NamedTuple
 
 from torchdoctor.facts import Request
-from torchdoctor.pipeline import examine, facts_of
+from torchdoctor.pipeline import examine
 from torchdoctor.prescribe.writing import Writing
 from torchdoctor.readers.texts import BadInputError, load_text
+from torchdoctor.reading import facts_of
 from torchdoctor.recording import Recording
 from torchdoctor.render import json_v1, text
 from torchdoctor.tables import Tables

@@ -28,6 +28,7 @@ LAYERS = [
         *("proof", "live", "target"),
     ],
     ["readers", "benchmark"],
+    ["reading"],
     ["checks"],
     ["run_checks"],
     ["prescribe"],

@@ -13,6 +13,7 @@ from torchdoctor.checks import all_checks
 from torchdoctor.checks.conditions import ConditionError, clauses, holds
 from torchdoctor.checks.quoted import shown_errors
 from torchdoctor.checks.shown import Shown, filled
+from torchdoctor.errors import TableError
 from torchdoctor.facts import Driver, ErrorText, Facts, Gpu, Os, Package, Packages, Quoted, Torch, Unknown, Variables
 from torchdoctor.readers.assemble import PATHS
 from torchdoctor.readers.document import Document
@@ -21,7 +22,6 @@ from torchdoctor.recording import PastedText
 from torchdoctor.records import fields, replace
 from torchdoctor.tables import Tables
 from torchdoctor.tables.known_errors import NOTICE, KnownError, KnownErrors
-from torchdoctor.tables.loading import TableError
 from torchdoctor.values import Build, DriverVersion, GpuArch
 
 KNOWN = Tables().known_errors

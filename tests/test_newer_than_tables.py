@@ -14,7 +14,8 @@ from install_states import RADEON, Live
 
 from torchdoctor.findings import Finding, Remedy, Text
 from torchdoctor.prescribe.host import host_of
-from torchdoctor.prescribe.prescribe import prescribe, unjudged
+from torchdoctor.prescribe.prescribe import prescribe
+from torchdoctor.prescribe.unjudged import unjudged
 from torchdoctor.prescribe.writing import Writing
 from torchdoctor.tables import Tables
 

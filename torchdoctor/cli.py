@@ -10,9 +10,8 @@ from importlib import import_module
 from typing import NoReturn
 
 from torchdoctor import __version__
-from torchdoctor.errors import UsageError
+from torchdoctor.errors import TableError, UsageError
 from torchdoctor.render.line import on_one_line
-from torchdoctor.tables.loading import TableError
 
 COMMANDS = {
     "check": "examine this host, import torch, run it, and judge whether it can",

@@ -17,7 +17,6 @@ from torchdoctor.commands.common import (
 from torchdoctor.commands.here import record_here, writing_of
 from torchdoctor.errors import UsageError
 from torchdoctor.facts import Request
-from torchdoctor.pipeline import examine
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,6 +44,8 @@ def run(options: argparse.Namespace) -> int:
     recording = record_here(options, _asked(options))
     if options.record:
         save_recording(recording, options.record)
+    from torchdoctor.pipeline import examine
+
     report = examine(recording, tables, Request(require_gpu=options.require_gpu), writing_of(options))
     return deliver(report, options)
 

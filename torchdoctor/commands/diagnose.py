@@ -18,9 +18,10 @@ from torchdoctor.commands.common import (
 from torchdoctor.commands.here import record_here, writing_of
 from torchdoctor.errors import UsageError
 from torchdoctor.facts import Request
-from torchdoctor.pipeline import examine, facts_of
+from torchdoctor.pipeline import examine
 from torchdoctor.readers.same_host import contradiction
 from torchdoctor.readers.texts import BadInputError, load_text, schema_of
+from torchdoctor.reading import facts_of
 from torchdoctor.recording import SCHEMA, VERSION, PastedText, Recording
 from torchdoctor.tables import Tables
 

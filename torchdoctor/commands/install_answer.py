@@ -19,15 +19,15 @@ from torchdoctor.commands.install_wish import wish_of
 from torchdoctor.errors import UsageError
 from torchdoctor.facts import Request
 from torchdoctor.findings import Text
-from torchdoctor.pipeline import facts_of
 from torchdoctor.prescribe.choose import Choice, already_right, choose
 from torchdoctor.prescribe.conditions import Wish
 from torchdoctor.prescribe.described import DescriptionError, describe, with_backend
 from torchdoctor.prescribe.host import Host, host_of
 from torchdoctor.prescribe.install import Install, install_of
-from torchdoctor.prescribe.prescribe import unjudged
+from torchdoctor.prescribe.unjudged import unjudged
 from torchdoctor.prescribe.writers import OF_PROJECTS, choose_for
 from torchdoctor.prescribe.writing import IS_LOST, Writing, writing_for
+from torchdoctor.reading import facts_of
 from torchdoctor.recording import Recording
 from torchdoctor.render.json_v1 import install_object
 from torchdoctor.render.text import refusal_lines

@@ -8,16 +8,16 @@ from typing import NamedTuple
 from torchdoctor.addresses import without_password
 from torchdoctor.facts import Facts
 from torchdoctor.findings import Finding, Remedy, Text
-from torchdoctor.prescribe.choose import Choice, installed_row, stays_unjudged
+from torchdoctor.prescribe.choose import Choice, installed_row
 from torchdoctor.prescribe.conditions import Wish
 from torchdoctor.prescribe.host import Host, host_of
 from torchdoctor.prescribe.install import Install, install_of
 from torchdoctor.prescribe.uncertain import choose_surely
+from torchdoctor.prescribe.unjudged import unjudged
 from torchdoctor.prescribe.writers import choose_for
 from torchdoctor.prescribe.writing import ASK_AGAIN, Writing, writing_for
 from torchdoctor.records import replace
 from torchdoctor.tables import Tables
-from torchdoctor.values import Build
 
 
 class Prescription(NamedTuple):
@@ -48,17 +48,6 @@ def prescribe(facts: Facts, findings: Sequence[Finding], writing: Writing, table
 
 def _proves_it_broken(finding: Finding) -> bool:
     return finding.severity == "error" and any(remedy.installs for remedy in finding.remedies)
-
-
-def unjudged(host: Host, writing: Writing, tables: Tables) -> Install | None:
-    """The installed torch as an install that is not needed, where it is newer than the tables of its owner."""
-    reason = stays_unjudged(host, tables)
-    if reason is None or not isinstance(host.torch, str):
-        return None
-    version, _, label = host.torch.partition("+")
-    build = host.build.name if isinstance(host.build, Build) else label or None
-    said = (reason,)
-    return Install(False, version, build, "", (), why=said, tool=writing.tool, warnings=said)
 
 
 def _without_password(install: Install) -> Install:

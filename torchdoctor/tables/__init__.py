@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from torchdoctor.tables.loading import TableError, find_root, newest_day, read_text
+from torchdoctor.errors import TableError
+from torchdoctor.tables.loading import find_root, newest_day, read_text
 
 if TYPE_CHECKING:
     from pathlib import Path

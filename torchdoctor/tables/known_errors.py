@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
+from torchdoctor.errors import TableError
 from torchdoctor.findings import Command, showing
 from torchdoctor.records import fields, record
-from torchdoctor.tables.loading import TableError, TableRow
+from torchdoctor.tables.loading import TableRow
 
 FILE = "known_errors.toml"
 ABOUT = "Texts of errors: pattern, examples, cause, finding, confirmation, remedy."

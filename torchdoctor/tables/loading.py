@@ -11,6 +11,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from torchdoctor.errors import TableError
 from torchdoctor.records import fields, record
 
 R = TypeVar("R")
@@ -29,10 +30,6 @@ class TableRow:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.key}>"
-
-
-class TableError(Exception):
-    """A table is missing, unreadable or wrong; the text names the file, the line and the column."""
 
 
 def find_root() -> Path:
