@@ -125,3 +125,27 @@ def test_batch_reads_stdin_and_exits_0_refusals_included(torchdoctor: Run) -> No
     done = torchdoctor("install-cmd", "--batch", "-", stdin="\n".join(lines))
     assert done.returncode == 0, done.stderr
     assert [json.loads(line)["build"] for line in done.stdout.splitlines()] == ["cu132", None, None]
+
+
+LINUX = {"os": "linux", "machine": "x86_64", "python": "3.11", "libc": "glibc-2.35"}
+GPU = {**LINUX, "driver": "580.65.06", "gpus": ["sm_86"]}
+JETSON = {"os": "linux", "machine": "aarch64", "python": "3.10", "jetpack": "6.2", "gpus": ["sm_87"]}
+
+
+@pytest.mark.parametrize(
+    ("tool", "words"),
+    [
+        ("conda", ["pytorch-gpu=2.13.0", "cuda-version=13.0"]),
+        ("uv-project", ["[[tool.uv.index]]", "uv add torch=="]),
+        ("dockerfile", ["RUN python -m pip install"]),
+    ],
+)
+def test_a_tool_is_written_for_as_for_one_host_and_stops_no_other_line(tool: str, words: list[str]) -> None:
+    tables = Tables()
+    writing = Writing(tool=tool, asked=True)
+    lines = [json.dumps(GPU), json.dumps(JETSON), json.dumps(GPU)]
+    first, jetson, last = (json.loads(line) for line in answer_lines(lines, Wish(), writing, tables))
+    said = "\n".join((*first["commands"], *first.get("lines", [])))
+    assert all(word in said for word in words), said
+    assert last == first
+    assert "error" in jetson or jetson["commands"] or jetson["lines"]

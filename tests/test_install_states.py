@@ -308,7 +308,7 @@ PLACES = (
         SYSTEM._replace(managed=True, packages=HALF_RIGHT),
         "uv",
         (
-            "uv venv --python /usr/bin/python3 .venv",
+            "uv venv --allow-existing --python /usr/bin/python3 .venv",
             f"{UV} install --python .venv/bin/python {WHOLE.replace('--index-url', '--index')}",
         ),
         asked="uv",

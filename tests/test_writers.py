@@ -8,17 +8,18 @@ import sys
 from typing import Any
 
 import pytest
+from packaging.specifiers import SpecifierSet
 
 from torchdoctor.errors import UsageError
-from torchdoctor.facts import Unknown
+from torchdoctor.facts import Facts, Python, Unknown
 from torchdoctor.prescribe.choices import TOOLS
 from torchdoctor.prescribe.choose import choose
 from torchdoctor.prescribe.conditions import Wish
 from torchdoctor.prescribe.described import describe
-from torchdoctor.prescribe.host import Host
+from torchdoctor.prescribe.host import Host, Installed
 from torchdoctor.prescribe.install import Install, install_of
 from torchdoctor.prescribe.writers import choose_for
-from torchdoctor.prescribe.writing import Writing
+from torchdoctor.prescribe.writing import Writing, writing_for
 from torchdoctor.records import replace
 from torchdoctor.tables import Tables
 from torchdoctor.values import CudaVersion
@@ -241,8 +242,6 @@ def test_a_tool_of_conda_that_nobody_asked_for_gives_way_to_pip(tables: Tables) 
 @pytest.mark.parametrize("tool", ["pip", "uv", "poetry", "pdm", "uv-project", "requirements", "dockerfile"])
 @pytest.mark.parametrize("host", ["cpu", "new driver", "rocm", "xpu"])
 def test_nightly_takes_the_nightly_index_and_pre_releases(tables: Tables, tool: str, host: str) -> None:
-    from packaging.specifiers import SpecifierSet
-
     spec = SpecifierSet(f"=={tables.torch_builds.newest()}")
     install = told(tables, tool, host, nightly=True, torch=spec, companions=(), allow_inferred=True)
     text = " ".join((*install.commands, *install.lines))
@@ -313,8 +312,6 @@ def test_what_no_version_pins_takes_the_place_of_a_pin_of_the_project(
 def test_hatch_makes_its_environment_anew_where_another_build_would_pass(
     tables: Tables, companions: tuple[str, ...], first: str
 ) -> None:
-    from packaging.specifiers import SpecifierSet
-
     install = told(tables, "hatch", "new driver", torch=SpecifierSet("==2.14.1"), companions=companions)
     assert install.commands[0].startswith(first)
 
@@ -346,8 +343,6 @@ def test_an_image_starts_empty_whatever_the_host_holds(tables: Tables) -> None:
     ],
 )
 def test_a_jetson_refuses_what_its_index_cannot_give(tables: Tables, asked: dict[str, Any], said: str) -> None:
-    from packaging.specifiers import SpecifierSet
-
     if "torch" in asked:
         asked = {"torch": SpecifierSet(asked["torch"])}
     refusal = choose(describe(HOSTS["jetson"], tables), Wish(**asked), tables).refusal
@@ -363,3 +358,19 @@ def test_that_a_mirror_is_not_used_is_said(tables: Tables, tool: str, host: str,
     install = told(tables, tool, host, base="https://m.example/whl")
     assert any("is a mirror of the PyTorch index" in str(text) for text in install.warnings) is is_past
     assert ("m.example" in " ".join(install.commands)) is not is_past
+
+
+def test_a_nightly_takes_along_only_companions_that_exist(tables: Tables) -> None:
+    installed = (Installed("torchtext", "0.18.0"), Installed("torchvision", "0.18.1+cu121"))
+    host = replace(describe(HOSTS["new driver"], tables), torch="2.3.1+cu121", installed=installed)
+    wish = Wish(torch=SpecifierSet(f"=={tables.torch_builds.newest()}"), nightly=True)
+    commands = install_of(choose(host, wish, tables), wish, Writing(tool="pip"), tables).commands
+    assert commands[0] == "python -m pip uninstall -y torch torchvision"
+    assert "torchtext" not in " ".join(commands)
+
+
+@pytest.mark.parametrize("tool", ["", "uv"])
+def test_an_environment_is_made_with_the_python_as_it_was_typed(tool: str) -> None:
+    python = Python(command="/home/bob/py/bin/python", executable="/home/<user>/py/bin/python", externally_managed=True)
+    writing = writing_for(Facts(python=python), Writing(python=("/home/bob/py/bin/python",), tool=tool))
+    assert "<" not in " ".join(writing.base)

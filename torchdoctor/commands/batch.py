@@ -6,11 +6,14 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from torchdoctor.errors import UsageError
 from torchdoctor.prescribe.choices import BATCH_KEYS
 from torchdoctor.prescribe.choose import choose
 from torchdoctor.prescribe.conditions import Wish
 from torchdoctor.prescribe.described import DescriptionError, describe, with_backend
+from torchdoctor.prescribe.host import Host
 from torchdoctor.prescribe.install import install_of
+from torchdoctor.prescribe.writers import choose_for
 from torchdoctor.prescribe.writing import Writing
 from torchdoctor.tables import Tables
 
@@ -38,20 +41,28 @@ def _answer(line: str, number: int, wish: Wish, writing: Writing, tables: Tables
         return _error(None, f"line {number} is not a JSON object")
     try:
         _check_keys(given)
-        host = describe(given, tables)
-    except DescriptionError as error:
+        return {"id": given.get("id"), **_install(describe(given, tables), wish, writing, tables)}
+    except (DescriptionError, UsageError) as error:
         return _error(given.get("id"), f"line {number}: {error}")
-    choice = choose(host, with_backend(host, wish, tables), tables)
+
+
+def _install(host: Host, wish: Wish, writing: Writing, tables: Tables) -> dict[str, Any]:
+    """The answer for one host; ``file`` and ``lines`` only where the tool keeps a file of the project."""
+    choice, writing, known = choose_for(
+        writing, tables, lambda known: choose(host, with_backend(host, wish, known), known)
+    )
     if not choice.runs:
         reason = "; ".join(str(text) for text in (choice.refusal, choice.change) if text)
-        return {"id": given.get("id"), "torch": None, "build": None, "commands": [], "reason": reason}
-    install = install_of(choice, wish, writing, tables, explain=False)
+        return {"torch": None, "build": None, "commands": [], "reason": reason}
+    install = install_of(choice, wish, writing, known, explain=False)
+    in_file = {"file": install.file, "lines": list(install.lines)} if install.file else {}
+    why = "; ".join(map(str, install.why))
     return {
-        "id": given.get("id"),
         "torch": install.torch,
         "build": install.build,
         "commands": list(install.commands),
-        "reason": "; ".join(map(str, install.why)),
+        **in_file,
+        "reason": why,
     }
 
 

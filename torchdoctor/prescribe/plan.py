@@ -186,7 +186,8 @@ def _jetson_plan(choice: Choice, wish: Wish, tables: Tables) -> Plan:
 
 def _nightly_plan(choice: Choice, row: TorchBuild, wish: Wish, tables: Tables, index_base: str) -> Plan:
     """Whatever torch is there must go: a final release may sort above the nightly, and any satisfies the name."""
-    pins = tuple(map(Pin, ("torch", *companions_of(choice, wish))))
+    names = (name for name in companions_of(choice, wish) if not lacks_release(choice, name, tables))
+    pins = tuple(map(Pin, ("torch", *names)))
     variant = f"nightly/{_variant(row)}"
     url = f"{index_base.rstrip('/')}/{variant}" if index_base else tables.indexes.url("pytorch", variant=variant)
     remove = () if choice.host.torch is None else tuple(pin.name for pin in pins)

@@ -175,5 +175,6 @@ def _is_here(word: str, executable: str) -> bool:
 def _outside_the_distribution(facts: Facts, writing: Writing, *, is_path: bool) -> Writing:
     if not is_path:
         return writing._replace(override=True)
-    base = value_or(facts.python.executable, "") or writing.python[0]
+    seen = value_or(facts.python.executable, "")
+    base = seen if seen and "<" not in seen else writing.python[0]  # reports hide a user's folder, lines to type do not
     return writing._replace(base=(base,), python=(f"{VENV}/bin/python",))

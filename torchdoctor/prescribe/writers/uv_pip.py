@@ -26,7 +26,7 @@ def _lines(plan: Plan, writing: Writing) -> Iterator[tuple[str, ...]]:
     pre = ("--prerelease", "allow") if plan.pre else ()
     index = ("--index", plan.index_url) if plan.index_url else ()
     if writing.base:
-        yield ("uv", "venv", "--python", writing.base[-1], VENV)
+        yield ("uv", "venv", "--allow-existing", "--python", writing.base[-1], VENV)
     if plan.owners.conda and not writing.base:
         yield conda_removes(writing)
     if plan.remove and not writing.base:
