@@ -13,11 +13,14 @@ from conftest import CASES, ROOT, Run
 from install_states import RADEON, Live
 
 from torchdoctor.findings import Finding, Remedy, Text
+from torchdoctor.prescribe.described import describe
 from torchdoctor.prescribe.host import host_of
 from torchdoctor.prescribe.prescribe import prescribe
 from torchdoctor.prescribe.unjudged import unjudged
 from torchdoctor.prescribe.writing import Writing
+from torchdoctor.records import replace
 from torchdoctor.tables import Tables
+from torchdoctor.values import Build
 
 PASTED = (CASES / "torch-newer-than-the-tables" / "collect_env.txt").read_text(encoding="utf-8")
 HOST = (
@@ -180,3 +183,19 @@ def test_install_cmd_leaves_a_newer_torch_unless_something_was_asked_for(
     done = torchdoctor("install-cmd", "--python", sys.executable, *host, *argv, env={"PYTHONPATH": paths})
     assert (done.returncode, says in done.stderr) == (0, True), done.stderr
     assert (prints in done.stdout) if prints else done.stdout == ""
+
+
+GPU_HOST = {
+    "os": "linux", "machine": "x86_64", "python": "3.12", "libc": "glibc-2.35", "driver": "595.45", "gpus": ["sm_90"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("version", ["2.12.0a0+1a2b3c4.nv26.01", "2.14.0a0+git1234567"])
+def test_another_makers_torch_stays_where_nobody_asks_for_another(version: str, tables: Tables) -> None:
+    build = Build("cu130")
+    host = replace(describe({**GPU_HOST, "torch": version}, tables), build=build, foreign=True)
+    install = unjudged(host, Writing(tool="pip"), tables)
+    assert install is not None
+    assert install.needed is False
+    assert "another maker's build" in str(install.why[0])
+    assert unjudged(replace(host, build=Build("cpu")), Writing(tool="pip"), tables) is None

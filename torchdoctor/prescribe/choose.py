@@ -288,14 +288,16 @@ def _newer(judge: Judge, row: TorchBuild) -> Iterator[DriverVersion]:
 
 
 def stays_unjudged(host: Host, tables: Tables) -> Text | None:
-    """What to say of an installed torch newer than the tables, where nothing known speaks against its build."""
+    """What to say of a torch that is not in the tables, where nothing known speaks against its build."""
     if not isinstance(host.torch, str) or host.owners.conda != is_of_conda(tables):
         return None
+    if isinstance(host.build, Build) and not _may_serve(host.build, host, tables):
+        return None
+    if host.foreign:
+        return Text("the installed torch {version} is another maker's build: it was not judged", version=host.torch)
     version, newest = host.torch.partition("+")[0], tables.torch_builds.newest()
     numbers = _NUMBERS.match(version)
     if numbers is None or Version.parse(numbers[0]) <= newest:
-        return None
-    if isinstance(host.build, Build) and not _may_serve(host.build, host, tables):
         return None
     text = "the installed torch {version} is newer than the tables, which end at {newest}: it was not judged"
     return Text(text, version=version, newest=newest)

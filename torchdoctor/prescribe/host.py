@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from torchdoctor.checks.installed import conda_torch, is_from_conda
+from torchdoctor.checks.installed import conda_torch, is_foreign, is_from_conda
 from torchdoctor.facts import Facts, Gpu, Unknown, is_known, value_or
 from torchdoctor.records import record
 from torchdoctor.tables import Tables
@@ -59,6 +59,7 @@ class Host:
     gpus: tuple[GpuTarget, ...] | Unknown = Unknown("list of GPUs")
     torch: str | None | Unknown = Unknown("presence of torch")
     build: Build | None | Unknown = Unknown("torch build")
+    foreign: bool = False  # torch of another maker: NVIDIA's images, a Jetson's index, built from source
     installed: tuple[Installed, ...] = ()
     bound: tuple[str, ...] = ()  # those of the installed companions that the build must have a release of
     libraries: tuple[str, ...] = ()  # installed CUDA libraries and compilers that nothing but torch needs
@@ -102,6 +103,7 @@ def host_of(facts: Facts, tables: Tables) -> Host:
         torch=_installed(facts),
         build=facts.torch.build,
         owners=_owners(facts),
+        foreign=is_foreign(facts) and not is_from_conda(facts),
         pools=any(value_or(facts.env.get(name), "") for name in _FURTHER),
         installed=installed,
         bound=tuple(item.name for item in installed if _works(item, facts, tables)),

@@ -1,4 +1,4 @@
-"""A torch newer than the tables: it stays, since nothing here can say that another one would be better."""
+"""A torch that the tables do not hold: it stays, since nothing here can say that another one would be better."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torchdoctor.values import Build
 
 
 def unjudged(host: Host, writing: Writing, tables: Tables) -> Install | None:
-    """The installed torch as an install that is not needed, where it is newer than the tables of its owner."""
+    """The installed torch as an install that is not needed, where the tables of its owner do not hold it."""
     reason = stays_unjudged(host, tables)
     if reason is None or not isinstance(host.torch, str):
         return None
