@@ -344,4 +344,4 @@ def installed_row(host: Host, tables: Tables) -> TorchBuild | None:
 
 def _is_of_conda(row: TorchBuild, host: Host) -> bool:
     """Whether it is conda-forge's package of the installed build: those have no label to tell it by."""
-    return "conda-forge" in row.indexes and host.build == row.build
+    return row.is_of_conda and host.build == row.build

@@ -270,7 +270,7 @@ class Judge:
         return gpu.target in row.gfx and gpu.target not in row.gfx_broken
 
     def _companions(self, row: TorchBuild) -> Obstacle | None:
-        bound = () if "conda-forge" in row.indexes else self.host.bound  # whose solver fits them itself
+        bound = () if row.is_of_conda else self.host.bound  # whose solver fits them itself
         for name in dict.fromkeys((*self.wish.companions, *bound)):
             if release_beside(row, name, self.tables, self.host) is None:
                 return Obstacle(

@@ -94,7 +94,7 @@ def install_of(choice: Choice, wish: Wish, writing: Writing, tables: Tables, *, 
 
 def _wheels(plan: Plan) -> Iterator[Wheel]:
     """None for packages of conda, and where no version is known."""
-    if plan.row is None or plan.pre or "conda-forge" in plan.row.indexes:
+    if plan.row is None or plan.pre or plan.row.is_of_conda:
         return
     for pins, url in ((plan.pins, plan.index_url), (plan.elsewhere, "")):
         yield from (Wheel(pin.name, pin.version, pin.label, url) for pin in pins)
@@ -141,7 +141,7 @@ def _held_back(choice: Choice, plan: Plan, wish: Wish, tables: Tables) -> Iterat
 
 def _newer_than_the_tables(choice: Choice, tables: Tables) -> Iterator[Text]:
     """That what is installed may be as good, and was not judged."""
-    if choice.row and "conda-forge" in choice.row.indexes:
+    if choice.row and choice.row.is_of_conda:
         return
     installed, newest = choice.host.torch, tables.torch_builds.newest()
     version = installed.partition("+")[0] if isinstance(installed, str) else ""

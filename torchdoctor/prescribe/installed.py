@@ -27,7 +27,7 @@ def _is_build(label: str, build: Build | None | Unknown, row: TorchBuild) -> boo
     """A label names the build; conda's packages carry none, and torch itself tells what it was built with."""
     if is_labelled(row):
         return label == row.build.name
-    if "conda-forge" in row.indexes:
+    if row.is_of_conda:
         return not label and build == row.build
     return not label
 

@@ -25,7 +25,7 @@ def superseded(choice: Choice, *, is_replaced: bool) -> tuple[tuple[str, ...], t
     row, owners = choice.row, choice.host.owners
     if row is None or owners.conda:
         return (), ()
-    if "conda-forge" in row.indexes:  # whose packages bring libraries of their own
+    if row.is_of_conda:  # whose packages bring libraries of their own
         return choice.host.libraries if "torch" in owners.pip else (), ()
     going = tuple(name for name in choice.host.libraries if not _serves(name, row, choice))
     first = tuple(name for name in going if _shares_its_folder(name, row)) if is_replaced else ()

@@ -113,7 +113,7 @@ def _plan_of(choice: Choice, wish: Wish, tables: Tables, index_base: str, into: 
         raise ValueError("nothing runs on this host: there is nothing to plan")
     if wish.nightly:
         return _nightly_plan(choice, row, wish, tables, index_base)
-    if "conda-forge" in row.indexes:
+    if row.is_of_conda:
         return _conda_plan(choice, row, wish)
     source = None if _is_default(row, choice, into) and not index_base else _source(tables, row, index_base)
     label = row.build.name if source and is_labelled(row) else ""
@@ -152,7 +152,7 @@ def companions_of(choice: Choice, wish: Wish) -> tuple[str, ...]:
 def lacks_release(choice: Choice, name: str, tables: Tables) -> bool:
     """Whether the companion is asked for or known here, and no release of it goes with the chosen wheel."""
     row, installed = choice.row, version_of(choice, name)
-    if row is None or "conda-forge" in row.indexes or (installed and stays_beside(row, name, installed, tables)):
+    if row is None or row.is_of_conda or (installed and stays_beside(row, name, installed, tables)):
         return False
     is_unknown = installed and name not in COMPANIONS and tables.companions.find(name, installed) is None
     return not is_unknown and release_beside(row, name, tables, choice.host) is None

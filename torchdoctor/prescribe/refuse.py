@@ -20,7 +20,7 @@ _CHANGES = ("unsure", "companion", "driver", "python", "libc", "os")
 
 def is_of_conda(tables: Tables) -> bool:
     """Whether these are the tables of conda-forge's packages."""
-    return any("conda-forge" in row.indexes for row in tables.torch_builds.rows[:1])
+    return any(row.is_of_conda for row in tables.torch_builds.rows[:1])
 
 
 def refuse(judge: Judge, rows: Sequence[TorchBuild], backend: str) -> tuple[Text, Text | None]:

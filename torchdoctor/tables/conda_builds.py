@@ -7,10 +7,8 @@ from collections.abc import Iterable
 from torchdoctor.records import record
 from torchdoctor.tables.cells import cell, filled, iso_date, listed, one_of, optional
 from torchdoctor.tables.loading import TableFile, TableRow
-from torchdoctor.tables.torch_builds import TorchBuild
+from torchdoctor.tables.torch_builds import CHANNEL, TorchBuild
 from torchdoctor.values import Build, CudaVersion, GpuArch, PythonTag, Version
-
-CHANNEL = "conda-forge"
 
 
 @record(frozen=True, slots=True, eq=False, repr=False)

@@ -20,6 +20,8 @@ from torchdoctor.tables.cells import (
 from torchdoctor.tables.loading import TableFile, TableRow
 from torchdoctor.values import Build, CudaVersion, GfxId, GpuArch, PythonTag, Version
 
+CHANNEL = "conda-forge"
+
 
 @record(frozen=True, slots=True, eq=False, repr=False)
 class TorchBuild(TableRow):
@@ -63,6 +65,11 @@ class TorchBuild(TableRow):
     def key(self) -> str:
         """The row's name in findings: ``2.14.1+cu126 linux x86_64``."""
         return f"{self.torch}+{self.build} {self.os} {self.machine}"
+
+    @property
+    def is_of_conda(self) -> bool:
+        """Whether it is a package of conda-forge: no label, and the solver of conda fits what stands beside it."""
+        return CHANNEL in self.indexes
 
 
 FILE = TableFile(
