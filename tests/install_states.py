@@ -93,12 +93,17 @@ class Live(NamedTuple):
         return Torch(installed=True, version=public, full=full, build=build, cuda=build.cuda, owner=owner)
 
     def install(
-        self, tool: str = "", shell: str = "", wish: Wish | None = None, python: tuple[str, ...] = UNNAMED
+        self,
+        tool: str = "",
+        shell: str = "",
+        wish: Wish | None = None,
+        python: tuple[str, ...] = UNNAMED,
+        taken: frozenset[str] | None = None,
     ) -> Install:
         """The whole way of install-cmd."""
         facts, wish = self.facts, wish or Wish()
         host = host_of(facts, TABLES)
-        writing = writing_for(facts, Writing(python, tool, shell, asked=bool(tool)))
+        writing = writing_for(facts, Writing(python, tool, shell, asked=bool(tool), taken=taken))
 
         def chosen(known: Tables) -> Choice:
             right = already_right(host, known) if wish == Wish(companions=wish.companions) else None

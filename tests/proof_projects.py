@@ -129,7 +129,7 @@ def merged(text: str, lines: Sequence[str]) -> str:
         if f"\n{header}\n" in text and not header.startswith("[["):
             head, tail = text.split(f"\n{header}\n", 1)
             inside, *rest = re.split(r"(?m)^(?=\[)", tail, maxsplit=1)
-            keys = {line.split("=")[0].strip() for line in body}
+            keys = {line.removeprefix("# no line for ").split("=")[0].split(":")[0].strip() for line in body}
             kept = [line for line in inside.splitlines() if line.split("=")[0].strip() not in keys]
             text = "\n".join([head, header, *body, *filter(None, kept), *([""] if rest else []), *rest])
         else:

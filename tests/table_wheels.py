@@ -42,6 +42,7 @@ PURE_LIBRARIES = (
     Wheel("MarkupSafe", "3.0.3"),
     Wheel("fsspec", "2025.10.0"),
 )
+PATCH = 3  # numbers of a whole version of Python
 ON_LINUX = ' ; platform_system == "Linux"'
 PURE = (
     Wheel("filelock", "3.20.0"),
@@ -111,7 +112,9 @@ def _of_row(row: TorchBuild, tables: Tables, needs: tuple[Wheel, ...], label: st
 
 def _companion(companion: Companion, row: TorchBuild, label: str, python: str) -> Iterator[Wheel]:
     """The wheels of one release on one page. A release that is one wheel for all stands on PyPI alone."""
-    python = ",".join([python, *(f"!={gap}.*" for gap in companion.pythons_excluded)])
+    python = ",".join(
+        [python, *(f"!={gap}{'.*' if len(gap.parts) < PATCH else ''}" for gap in companion.pythons_excluded)]
+    )
     torch = f"torch=={companion.torch_min}" if companion.is_pinned else f"torch>={companion.torch_min}"
     asks = (torch, "numpy", "pillow") if companion.name == "torchvision" else (torch,)
     if companion.labelled == "no":

@@ -19,7 +19,10 @@ from torchdoctor.prescribe.described import describe
 from torchdoctor.prescribe.install import install_of
 from torchdoctor.prescribe.writers import choose_for
 from torchdoctor.prescribe.writing import Writing
+from torchdoctor.records import replace
 from torchdoctor.tables import Tables
+from torchdoctor.tables.torch_builds import TorchBuilds
+from torchdoctor.values import Build, PythonTag, Version
 
 TABLES = Tables()
 SPECIAL = set("$`;&|<>(){}[]!*?'\"\\%^\n\r\t #")
@@ -187,6 +190,74 @@ def test_a_refusal_names_what_is_in_the_way(host: dict[str, object], argv: str, 
     assert not choice.runs
     assert said in str(choice.refusal)
     assert change in str(choice.change) if change else choice.change is None
+
+
+def with_newer(build: str, pythons: str = "") -> Tables:
+    """The tables after a refresh that saw a newer torch on a page, of which nothing but the name is known."""
+    old = TABLES.torch_builds.find(Version.parse("2.15.0"), Build.parse(build), "linux", "x86_64")
+    old = old or TABLES.torch_builds.find(Version.parse("2.14.1"), Build.parse(build), "linux", "x86_64")
+    assert old is not None
+    tags = tuple(map(PythonTag.parse, pythons.split())) or old.pythons
+    newer = replace(
+        old, torch=Version.parse("2.16.0"), code=(), ptx=(), gfx=(), code_confidence="unknown", on_pypi=None,
+        existence="read", emit=True, pythons=tags,
+    )  # fmt: skip
+    tables = Tables()
+    tables.__dict__["torch_builds"] = TorchBuilds((*TABLES.torch_builds.rows, newer))
+    return tables
+
+
+@pytest.mark.parametrize(
+    ("host", "argv", "variant", "judged_by"),
+    [
+        ({}, "", "cu132", "2.15.0 cu132"),
+        ({}, "--max-cuda 13.0", "cu130", "2.15.0 cu130"),
+        ({"driver": "595.45"}, "--prefer native", "cu132", "2.15.0 cu132"),
+        ({}, "--backend cu130", "cu130", "2.15.0 cu130"),
+        ({"gpus": [], "driver": None}, "", "cpu", "2.15.0 cpu"),
+        ({"gpus": ["gfx1100"], "driver": None}, "", "rocm7.14", "2.15.0 rocm7.14"),
+        ({"gpus": [], "driver": None}, "--backend xpu", "xpu", "2.15.0 xpu"),
+    ],
+)
+@pytest.mark.parametrize("newer", ["", "cu132", "cu126", "rocm7.14"])
+def test_a_nightly_is_judged_by_the_newest_row_that_is_known(
+    host: dict[str, object], argv: str, variant: str, judged_by: str, newer: str
+) -> None:
+    tables = with_newer(newer) if newer else TABLES
+    wish = wish_of(options("--nightly", *argv.split()), tables)
+    described = {**HOST, "driver": "580.65.06", "torch": None, **host}
+    choice = choose(describe(described, tables), wish, tables)
+    install = install_of(choice, wish, Writing(), tables)
+    index = f"https://download.pytorch.org/whl/nightly/{variant}"
+    assert install.commands == (f"python -m pip install --pre torch --index-url {index}",)
+    assert [str(said) for said in install.warnings if "nightly" in str(said)] == [
+        f"the nightly was judged by torch {judged_by}"
+    ]
+    is_inferred = variant.startswith("rocm")
+    assert any("only inferred" in str(said) for said in install.warnings) is is_inferred
+
+
+@pytest.mark.parametrize(
+    ("host", "argv", "newer", "said"),
+    [
+        ({"driver": "550.54.15"}, "", "", "torch 2.15.0 cu132: needs driver 580 or newer"),
+        ({"gpus": ["sm_61"]}, "", "", "has code for sm_61"),
+        ({"gpus": ["sm_61"]}, "", "cu132", "has code for sm_61"),
+        ({"gpus": ["gfx906"], "driver": None}, "", "", "has code for gfx906"),
+        ({"gpus": ["gfx906"], "driver": None}, "", "rocm7.14", "has code for gfx906"),
+        ({}, "--backend cu126", "", "no nightly of cu126 is known: torch 2.15.0 has no such build"),
+        ({"python": "3.10"}, "", "", "no wheel for Python 3.10"),
+        ({"python": "3.11"}, "--backend cu132", "cu132", "no wheel for Python 3.11 (it has 3.12 to 3.13)"),
+    ],
+)
+def test_a_nightly_is_refused_where_its_last_release_would_not_run(
+    host: dict[str, object], argv: str, newer: str, said: str
+) -> None:
+    tables = with_newer(newer, "3.12 3.13") if newer else TABLES
+    wish = wish_of(options("--nightly", *argv.split()), tables)
+    choice = choose(describe({**HOST, "driver": "580.65.06", "torch": None, **host}, tables), wish, tables)
+    assert not choice.runs
+    assert said in str(choice.refusal)
 
 
 @pytest.mark.parametrize("tool", ["pip", "uv", "conda"])

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from install_states import RADEON, Live
+from conftest import Run
+from install_states import RADEON, TABLES, Live
 from packaging.specifiers import SpecifierSet
 
 from torchdoctor.errors import UsageError
+from torchdoctor.facts import Gpu
+from torchdoctor.prescribe.choose import choose
 from torchdoctor.prescribe.conditions import Wish
+from torchdoctor.prescribe.host import host_of
+from torchdoctor.prescribe.install import Install, install_of
 from torchdoctor.prescribe.writing import ASK_AGAIN, Writing, writing_for
+from torchdoctor.readers.live_conda import WANTS, taken_names
+from torchdoctor.recording import Answer, Recording
 from torchdoctor.records import replace
 from torchdoctor.tables import Tables
+from torchdoctor.values import GpuArch
 
 URL = "https://download.pytorch.org/whl"
 # How each tool's lines begin in these environments.
@@ -52,7 +63,18 @@ def installs(*pins: str, build: str = "cu126") -> str:
 
 STATES = (
     State("nothing", Live(), CU126, (installs("torch==2.9.1+cu126"),)),
-    State("nothing, and PyPI has the build", Live(), old("cu128"), ("install torch==2.9.1",)),
+    State(
+        "nothing, and PyPI has the build, as any index that is set may",
+        Live(),
+        old("cu128"),
+        (installs("torch==2.9.1+cu128", build="cu128"),),
+    ),
+    State(
+        "nothing, on a system whose one build PyPI alone has",
+        Live(os="macos", driver=None),
+        old("mps"),
+        ("install torch==2.9.1",),
+    ),
     State(
         "right already",
         Live("torch==2.9.1+cu126 torchvision==0.24.1+cu126 " + OF_12),
@@ -182,16 +204,50 @@ STATES = (
         needed=False,
     ),
     State(
-        "companions without a label come from PyPI, and only when they must",
+        "companions without a label come from PyPI, where somebody asks for them",
         Live("torch==2.0.0+cpu torchdata==0.6.0"),
-        CU126,
+        CU126._replace(companions=("torchdata",)),
         (installs("torch==2.9.1+cu126"), "install torchdata==0.11.0"),
+    ),
+    State(
+        "a companion that nobody asked for stays where its bound is only inferred",
+        Live("torch==2.0.0+cpu torchdata==0.6.0 torchvision==0.15.1+cpu"),
+        CU126,
+        (installs("torch==2.9.1+cu126", "torchvision==0.24.1+cu126"),),
+    ),
+    State(
+        "right already beside a companion of an inferred bound",
+        Live("torch==2.3.0+cu121 torchdata==0.9.0"),
+        old("cu121", "2.3.0"),
+        (installs("torch==2.3.0+cu121", build="cu121"),),
+        needed=False,
+    ),
+    State(
+        "a companion of an inferred bound that somebody asks for moves",
+        Live("torch==2.3.0+cu121 torchdata==0.9.0"),
+        old("cu121", "2.3.0")._replace(companions=("torchdata",)),
+        ("install torchdata==0.7.1",),
     ),
     State(
         "a companion that takes any torch stays",
         Live("torch==2.8.0+cpu torchdata==0.10.1 torchcodec==0.7.0"),
         CU126,
         (installs("torch==2.9.1+cu126"),),
+    ),
+    State(
+        "a nightly moves those whose every release belongs to one torch",
+        Live("torch==2.15.0+cpu torchvision==0.30.0+cpu torchdata==0.11.0", driver=None),
+        Wish(backend="cpu", nightly=True),
+        (
+            "uninstall torch torchvision",
+            f"install --pre torch torchvision --index-url {URL}/nightly/cpu",
+        ),
+    ),
+    State(
+        "a nightly, and a companion that is asked for",
+        Live("torch==2.15.0+cpu torchdata==0.11.0", driver=None),
+        Wish(backend="cpu", nightly=True, companions=("torchdata",)),
+        ("uninstall torch torchdata", f"install --pre torch torchdata --index-url {URL}/nightly/cpu"),
     ),
     State(
         "conda's torch",
@@ -227,7 +283,8 @@ def written(tool: str, lines: tuple[str, ...], python: str) -> Iterator[str]:
         elif tool == "pip":
             yield f"{python} -m pip {verb} {'-y ' if verb == 'uninstall' else ''}{rest}"
         else:
-            yield f"uv pip {verb} --python {python} {rest.replace('--index-url', '--index')}"
+            rest = rest.replace("--index-url", "--index").replace("--pre ", "--prerelease allow ")
+            yield f"uv pip {verb} --python {python} {rest}"
 
 
 @pytest.mark.parametrize("shell", ["posix", "cmd", "powershell"])
@@ -251,7 +308,8 @@ def test_each_shell_reads_the_same_words(tool: str, shell: str) -> None:
     facts = live._replace(command="python").facts
     install = live.install(tool, shell, wish=CPU, python=("C:/my env/python",))
     start = words[1] if tool == "pip" else ""
-    expected = [start + line for line in written(tool, STATES[8].lines, words[0])]
+    to_cpu = next(state for state in STATES if state.name == "CUDA to CPU")
+    expected = [start + line for line in written(tool, to_cpu.lines, words[0])]
     assert facts.python.executable == "C:/my env/python"
     assert list(install.commands) == expected
 
@@ -385,33 +443,33 @@ OF_CONDA = (
         "conda's own environment",
         CONDA_BASE._replace(conda="pytorch==2.5.1", build="cpu"),
         "conda",
-        (f"conda create --name torch {FORGE} python=3.12 PINS",),
+        (f"conda create --name NAME {FORGE} python=3.12 PINS",),
     ),
     Place(
         "conda's own environment, for mamba",
         CONDA_BASE,
         "mamba",
-        (f"mamba create --name torch {FORGE} python=3.12 PINS",),
+        (f"mamba create --name NAME {FORGE} python=3.12 PINS",),
         asked="mamba",
     ),
     Place(
         "conda's own environment, without a torch",
         CONDA_BASE,
         "conda",
-        (f"conda create --name torch {FORGE} python=3.12 PINS",),
+        (f"conda create --name NAME {FORGE} python=3.12 PINS",),
     ),
     Place(
         "conda's own environment, with a torch that pip put there, for conda",
         CONDA_BASE._replace(packages="torch==2.9.1+cu126 " + OF_12),
         "conda",
-        (f"conda create --name torch {FORGE} python=3.12 PINS",),
+        (f"conda create --name NAME {FORGE} python=3.12 PINS",),
         asked="conda",
     ),
     Place(
         "an environment that is none of conda's",
         Live("torch==2.9.1+cu126 " + OF_12),
         "conda",
-        (f"conda create --name torch {FORGE} python=3.12 PINS",),
+        (f"conda create --name NAME {FORGE} python=3.12 PINS",),
         asked="conda",
     ),
     Place(
@@ -446,7 +504,53 @@ def test_place_of_conda(place: Place, tables: Tables) -> None:
     assert newest.indexes == ("conda-forge",)
     pins = f"pytorch-gpu={install.torch} cuda-version={install.build[2:4]}.{install.build[4:]}" if install.build else ""
     assert (install.tool, install.file) == (place.tool, place.file)
-    assert install.commands == tuple(line.replace("PINS", pins) for line in place.lines)
+    name = f"torch-{install.torch}-{install.build}"
+    assert install.commands == tuple(line.replace("PINS", pins).replace("NAME", name) for line in place.lines)
+
+
+@pytest.mark.parametrize("tool", ["conda", "mamba"])
+@pytest.mark.parametrize(
+    ("taken", "tail", "asks"),
+    [
+        (None, "", True),
+        ([], "", False),
+        (["NAME"], "-2", False),
+        (["NAME", "NAME-2"], "-3", False),
+        (["NAME-2"], "", False),
+        (["torch", "other"], "", False),
+    ],
+)
+def test_a_new_environment_takes_no_name_in_use(tool: str, taken: list[str] | None, tail: str, *, asks: bool) -> None:
+    plain = CONDA_BASE.install(tool)
+    name = f"torch-{plain.torch}-{plain.build}"
+    names = None if taken is None else frozenset(one.replace("NAME", name) for one in taken)
+    install = CONDA_BASE.install(tool, taken=names)
+    assert f"{tool} create --name {name}{tail} --override-channels" in install.commands[0]
+    said = [str(reason) for reason in install.why if f"{tool} activate {name}{tail}" in str(reason)]
+    assert len(said) == 1
+    assert ("say no to its removal" in said[0]) is asks
+
+
+def test_names_of_environments_come_from_the_list_and_the_folder_of_conda() -> None:
+    listed, folder = WANTS
+    answers = {
+        listed.key: Answer("~/mini/envs/torch-2.9.1-cu126\nC:\\c\\envs\\Torch-3\n"),
+        folder.key: Answer(["/opt/conda/envs/torch-4"]),
+    }
+    assert taken_names(Recording(answers)) == frozenset({"torch-2.9.1-cu126", "torch-3", "torch-4"})
+    assert taken_names(Recording({listed.key: Answer(absent=True), folder.key: Answer([])})) == frozenset()
+    assert taken_names(Recording({})) is None
+
+
+def test_a_live_host_is_asked_for_the_names_in_use(torchdoctor: Run, tmp_path: Path) -> None:
+    (tmp_path / ".conda").mkdir()
+    home = {"HOME": str(tmp_path), "USERPROFILE": str(tmp_path)}
+    asked = ("install-cmd", "--tool", "conda", "--backend", "cpu", "--python", sys.executable)
+    name = torchdoctor(*asked, env=home).stdout.split()[3]
+    (tmp_path / ".conda" / "environments.txt").write_text(f"/opt/conda\n/opt/conda/envs/{name}\n")
+    told = torchdoctor(*asked, "--explain", env=home)
+    assert told.stdout.startswith(f"conda create --name {name}-2 ")
+    assert f"why: conda makes a new environment: conda activate {name}-2 enters it\n" in told.stderr
 
 
 BOBS = IN_CONDA._replace(
@@ -474,7 +578,7 @@ def test_conda_is_told_which_environment(live: Live, python: str, prefix: str, t
     lines = live.install(tool, "posix", Wish(), (python,)).commands
     word = next(line for line in lines if " --prefix " in line or " create " in line)
     if live.environment == "conda-base" and tool in {"conda", "mamba"}:
-        assert word.startswith(f"{tool} create --name torch ")
+        assert word.startswith(f"{tool} create --name torch-2.")
         return
     verb = f"{tool} install" if tool in {"conda", "mamba"} else "conda remove"
     quoted = f"'{prefix}'" if "\\" in prefix else prefix
@@ -606,6 +710,137 @@ def test_an_installed_companion_must_exist_for_the_build(
     assert install.torch == torch
     assert len(install.warnings) == len(warnings)
     assert all(words in str(told) for words, told in zip(warnings, install.warnings, strict=True))
+
+
+@pytest.mark.parametrize("tool", ["pip", "dockerfile", "uv-project"])
+@pytest.mark.parametrize(
+    ("packages", "warnings"),
+    [
+        ("torch==2.9.1+cu126 torchvision==0.24.1+cu126", []),
+        ("torch==2.9.1+cu126 torchvision==0.24.1+cu126 torchaudio==2.9.1+cu126", []),
+        ("torch==2.3.1+cpu torchtext==0.18.0", ["torch 2.14.1 cu126 would run here, but no torchtext"]),
+    ],
+)
+def test_a_torch_that_stays_is_not_held_back(packages: str, tool: str, warnings: list[str]) -> None:
+    told = [str(text).partition(" exists")[0] for text in Live(packages).install(tool).warnings]
+    assert told == warnings
+
+
+INFERRED = "that it does not go with torch 2.3.0 is only inferred"
+
+
+@pytest.mark.parametrize(
+    ("packages", "companions", "said"),
+    [
+        ("torchdata==0.9.0", (), f"torchdata 0.9.0 stays: {INFERRED}"),
+        ("torchcodec==0.14.0 torchdata==0.7.1", (), ""),
+        ("torchtext==0.17.0", (), f"torchtext 0.17.0 stays: {INFERRED}"),
+        ("torchdata==0.9.0", ("torchdata",), ""),
+        ("torchdata==0.7.1", (), ""),
+        ("torchdata==0.99.0", (), ""),
+        ("torchvision==0.17.0+cu121", (), ""),
+    ],
+)
+def test_a_companion_that_stays_for_want_of_proof_is_spoken_of(
+    packages: str, companions: tuple[str, ...], said: str
+) -> None:
+    install = Live(f"torch==2.3.0+cu121 {packages}").install(wish=old("cu121", "2.3.0")._replace(companions=companions))
+    told = [str(warning) for warning in install.warnings if "inferred" in str(warning)]
+    assert len(told) == bool(said)
+    assert all(said in line for line in told)
+    moves = "torchvision" in packages or bool(companions)
+    assert install.needed is moves
+
+
+ORIN = Gpu(vendor="nvidia", name="Orin", compute_capability=GpuArch.parse("8.7"))
+JETSON = "https://pypi.jetson-ai-lab.io/jp6/cu126"
+
+
+def on_jetson(packages: str, wish: Wish, *, origin: str = "jetson", build: str = "cu126") -> Install:
+    """What is told on an Orin of JetPack 6.2, whose own wheels carry no label."""
+    facts = Live(packages, driver="540.4.0", gpu=ORIN, build=build, python="3.10").facts
+    torch = facts.torch
+    if torch.installed:
+        torch = replace(torch, origin=origin, full=torch.full if origin in {"pypi", "pytorch"} else torch.version)
+    facts = replace(
+        facts, os=replace(facts.os, machine="aarch64"), place=replace(facts.place, jetpack="6.2"), torch=torch
+    )
+    choice = choose(host_of(facts, TABLES), wish, TABLES)
+    return install_of(choice, wish, writing_for(facts, Writing()), TABLES)
+
+
+OF_CUDA, WITH_VISION = Wish(backend="cuda"), Wish(backend="cuda", companions=("torchvision",))
+AFRESH = (f"{PIP} uninstall -y torch", f"{PIP} install torch --index-url {JETSON}")
+
+
+@pytest.mark.parametrize(
+    ("packages", "wish", "origin", "build", "lines", "said"),
+    [
+        ("", OF_CUDA, "", "", AFRESH[1:], ""),
+        ("torch==2.8.0", OF_CUDA, "jetson", "cu126", (), ""),
+        ("torch==2.5.0a0", OF_CUDA, "nvidia", "cu126", (), ""),
+        ("torch==2.8.0 torchvision==0.23.0", WITH_VISION, "jetson", "cu126", (), ""),
+        ("torch==2.8.0", WITH_VISION, "jetson", "cu126", (), f"torchvision is left out: whether {JETSON} has it"),
+        ("", WITH_VISION, "", "", AFRESH[1:], f"torchvision is left out: whether {JETSON} has it"),
+        ("torch==2.8.0", old("cuda", "2.8.0"), "jetson", "cu126", (), ""),
+        (
+            "torch==2.8.0", old("cuda", "2.9.1"), "jetson", "cu126",
+            (AFRESH[0], f"{PIP} install torch==2.9.1 --index-url {JETSON}"), "",
+        ),
+        ("torch==2.9.1", OF_CUDA, "pypi", "cu128", AFRESH, ""),
+        ("torch==2.9.1+cpu", OF_CUDA, "pytorch", "", AFRESH, ""),
+        ("torch==1.12.0", OF_CUDA, "jetson", "cu114", AFRESH, ""),
+        (
+            "torch==2.9.1 torchvision==0.24.1", OF_CUDA, "pypi", "cu128",
+            AFRESH, "torchvision 0.24.1 stays and may not load beside another torch",
+        ),
+    ],
+)  # fmt: skip
+def test_a_jetson_starts_from_its_state(
+    packages: str, wish: Wish, origin: str, build: str, lines: tuple[str, ...], said: str
+) -> None:
+    install = on_jetson(packages, wish, origin=origin, build=build)
+    assert install.needed is bool(lines)
+    assert install.torch == (None if lines else packages.partition(" ")[0].removeprefix("torch=="))
+    assert install.commands == lines or not lines
+    assert "uninstall" not in " ".join(install.commands) or lines[:1] == AFRESH[:1]
+    told = [str(warning) for warning in install.warnings if "torchvision" in str(warning)]
+    assert [line[: len(said)] for line in told] == ([said] if said else [])
+
+
+VISION = re.compile(r"\btorchvision\s*=*\s*[\"{]*(?:version = \")?(==[\w.+]+)")
+OF_UNKNOWN_LABEL = "0.29.1"
+
+
+@pytest.mark.parametrize("tool", ["pip", "uv", "requirements", "dockerfile", "uv-project", "poetry", "pdm", "hatch"])
+@pytest.mark.parametrize("build", ["cu126", "cu130", "cpu"])
+@pytest.mark.parametrize("before", ["", "torch==2.14.1+cu132 torchvision==0.29.1", "torch==2.9.1+cpu"])
+def test_what_is_printed_takes_a_wheel_with_and_without_the_label_that_nobody_has_seen(
+    tables: Tables, tool: str, build: str, before: str
+) -> None:
+    release = tables.companions.find("torchvision", OF_UNKNOWN_LABEL)
+    assert release
+    assert release.labelled == "unknown"
+    wish = old(build, "2.14.1")._replace(companions=("torchvision",))
+    install = Live(before, driver="610.43.02").install(tool, wish=wish)
+    told = [spec for line in (*install.commands, *install.lines) for spec in VISION.findall(line)]
+    assert told
+    for spec in map(SpecifierSet, told):
+        assert all(spec.contains(f"{OF_UNKNOWN_LABEL}{label}") for label in ("", f"+{build}"))
+        assert not spec.contains("0.29.2")
+
+
+@pytest.mark.parametrize(
+    ("vision", "is_right"),
+    [("0.29.1", True), ("0.29.1+cu126", True), ("0.29.1+cu130", False), ("0.29.1+cpu", False), ("0.29.0+cpu", False)],
+)
+def test_what_is_installed_is_right_with_and_without_such_a_label(vision: str, *, is_right: bool) -> None:
+    live = Live(f"torch==2.14.1+cu126 torchvision=={vision}")
+    for tool in ("pip", "uv", "poetry", "pdm"):
+        assert live.install(tool).needed is not is_right
+    passes = vision.startswith(f"{OF_UNKNOWN_LABEL}+") and not is_right
+    first = live.install("pip").commands[0]
+    assert first.endswith("uninstall -y torchvision") is passes
 
 
 def test_a_companion_that_was_never_built_so_binds_too() -> None:

@@ -50,7 +50,7 @@ def asked(*argv: str) -> PythonChoice:
 
 def trouble(python: PythonChoice, *, timeout: float | None = None) -> str:
     with pytest.raises(LiveError) as caught:
-        record(python, ALL_WANTS, timeout=timeout)
+        record(python, lambda: ALL_WANTS, timeout=timeout)
     text = str(caught.value)
     assert "\n" not in text
     return text
@@ -60,7 +60,7 @@ def trouble(python: PythonChoice, *, timeout: float | None = None) -> str:
 
 
 def test_this_host_answers_every_want_and_saves_whole() -> None:
-    recording = record(asked(sys.executable), ALL_WANTS)
+    recording = record(asked(sys.executable), lambda: ALL_WANTS)
     wanted = {want.key for want in ALL_WANTS if sys.platform.startswith(want.only)}
     assert wanted <= recording.answers.keys()
     assert {key: answer.error for key, answer in recording.answers.items() if answer.error} == {}
@@ -69,7 +69,7 @@ def test_this_host_answers_every_want_and_saves_whole() -> None:
 
 def test_the_choice_is_part_of_the_recording() -> None:
     choice = PythonChoice((sys.executable,), "VIRTUAL_ENV is set", other="/opt/other/bin/python")
-    about = record(choice, []).answers["choice"].value
+    about = record(choice, list).answers["choice"].value
     assert about["why"] == "VIRTUAL_ENV is set"
     assert about["other"] == "/opt/other/bin/python"
 
@@ -77,18 +77,18 @@ def test_the_choice_is_part_of_the_recording() -> None:
 def test_a_start_command_may_have_several_words_and_pass_through_a_shell(script: Script) -> None:
     """As ssh does: the words are joined and a shell takes them apart again."""
     ssh = script('shift; cd /; exec sh -c "$*"')
-    recording = record(asked(ssh, "node7", sys.executable), ALL_WANTS)
+    recording = record(asked(ssh, "node7", sys.executable), lambda: ALL_WANTS)
     assert recording.answers["python"].value["cwd"] == "/"
     assert "nvml" not in recording.answers  # this host's driver says nothing about another
 
 
 def test_a_wrapper_of_one_word_will_do(script: Script) -> None:
-    recording = record(asked(script(f'exec {sys.executable} "$@"')), [])
+    recording = record(asked(script(f'exec {sys.executable} "$@"')), list)
     assert recording.answers["python"].value["prefix"]
 
 
 def test_a_talkative_wrapper_is_noise(script: Script) -> None:
-    recording = record(asked(script(f'echo "Welcome to node7"; {sys.executable} "$@"; echo bye')), [])
+    recording = record(asked(script(f'echo "Welcome to node7"; {sys.executable} "$@"; echo bye')), list)
     assert recording.answers["noise"].value["out"].split("\n")[0] == "Welcome to node7"
 
 
@@ -142,7 +142,7 @@ def test_a_command_that_hangs_is_ended_with_what_it_started(script: Script, tmp_
     started = time.monotonic()
     want = Want("env", ("X",), seconds=0.1)
     with pytest.raises(LiveError, match=r"it did not answer in 0.5 s \(give it longer with --timeout 2\)"):
-        record(asked(script(body)), [want], timeout=0.5)
+        record(asked(script(body)), lambda: [want], timeout=0.5)
     assert time.monotonic() - started < 15
     status = Path(f"/proc/{(tmp_path / 'pid').read_text().strip()}/stat")
     for _ in range(100):
@@ -158,7 +158,7 @@ def test_answers_given_before_the_end_are_kept(script: Script, tmp_path: Path) -
     os.mkfifo(tmp_path / "fifo")
     stuck, after = Want("file", (str(tmp_path / "fifo"),), seconds=60.0), Want("env", ("NOT_ASKED_YET",))
     body = f'cat > {tmp_path}/program; {sys.executable} "$@" < {tmp_path}/program & sleep 2; kill -9 $!; wait'
-    recording = record(asked(script(body)), [stuck, after])
+    recording = record(asked(script(body)), lambda: [stuck, after])
     assert recording.answers["python"].value["version"]
     assert recording.answers[stuck.key].error.startswith("no answer")
     assert recording.answers[after.key].error.startswith("no answer")
@@ -206,7 +206,7 @@ def test_ctrl_c_during_the_questions_keeps_the_answers(endless_smi: Path) -> Non
         raise AssertionError("torch was run after Ctrl-C")
 
     thread = interrupt_when(endless_smi.exists, os.getpid())
-    recording = record(asked(sys.executable), ALL_WANTS, timeout=60, proof=proof)
+    recording = record(asked(sys.executable), lambda: ALL_WANTS, timeout=60, proof=proof)
     thread.join()
     assert recording.answers["python"].value["version"]
     assert isinstance(recording.answers["distributions"].value, list)
@@ -220,7 +220,7 @@ def test_ctrl_c_while_torch_is_run_keeps_the_answers() -> None:
     def proof(*_: object) -> Answer:
         raise KeyboardInterrupt
 
-    recording = record(asked(sys.executable), ALL_WANTS, proof=proof)
+    recording = record(asked(sys.executable), lambda: ALL_WANTS, proof=proof)
     assert recording.answers["trial"].value["runs"][0]["ended"]["reason"] == "interrupted"
     assert [key for key, answer in recording.answers.items() if answer.error == "interrupted"] == []
 
@@ -228,7 +228,7 @@ def test_ctrl_c_while_torch_is_run_keeps_the_answers() -> None:
 def test_ctrl_c_before_the_first_answer_leaves_nothing_to_report(script: Script, tmp_path: Path) -> None:
     thread = interrupt_when((tmp_path / "begun").exists, os.getpid())
     with pytest.raises(KeyboardInterrupt):
-        record(asked(script(f"touch {tmp_path}/begun; exec sleep 300")), ALL_WANTS, timeout=60)
+        record(asked(script(f"touch {tmp_path}/begun; exec sleep 300")), lambda: ALL_WANTS, timeout=60)
     thread.join()
 
 
@@ -285,7 +285,7 @@ def test_an_nvidia_smi_on_the_path(
     tool.rename(tool.with_name("nvidia-smi"))
     monkeypatch.setenv("PATH", f"{tool.parent}{os.pathsep}{os.environ['PATH']}")
     started = time.monotonic()
-    answers = dict(record(asked(sys.executable), live_nvidia.WANTS, timeout=3).answers)
+    answers = dict(record(asked(sys.executable), lambda: live_nvidia.WANTS, timeout=3).answers)
     assert time.monotonic() - started < 15
     for key in ("nvml", live_nvidia.PROC.key, live_nvidia.SYS.key):  # of the machine the test runs on
         answers.pop(key, None)
@@ -307,7 +307,7 @@ def test_nobody_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setenv("PYTHONPATH", f"{home}/site:/scratch/zaphodbeeblebrox/lib")
     monkeypatch.setenv("PIP_INDEX_URL", "https://zaphod:heart0fgold@packages.example/simple")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-8932f937-d72c-4106-c12f-20bd9faed9f6")
-    text = record(asked(sys.executable), ALL_WANTS).to_json()
+    text = record(asked(sys.executable), lambda: ALL_WANTS).to_json()
     assert "zaphod" not in text
     assert "heart0fgold" not in text
     assert "8932f937" not in text
@@ -319,13 +319,13 @@ def test_nobody_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_only_what_is_on_the_list_is_asked_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "very-secret")
     monkeypatch.setenv("SLURM_JOB_ACCOUNT", "some-project")
-    text = record(asked(sys.executable), ALL_WANTS).to_json()
+    text = record(asked(sys.executable), lambda: ALL_WANTS).to_json()
     assert "AWS_SECRET" not in text
     assert "some-project" not in text
 
 
 def test_the_host_is_not_named_by_its_kernel() -> None:
-    text = record(asked(sys.executable), ALL_WANTS).to_json()
+    text = record(asked(sys.executable), lambda: ALL_WANTS).to_json()
     node = os.uname().nodename
     if len(node) > 5 and re.search(r"\d", node):
         assert node not in text
@@ -361,5 +361,5 @@ def test_choose_and_record_speak_of_the_same(tmp_path: Path) -> None:
     from torchdoctor.which_python import Own
 
     choice = choose(f"env SOME_NAME=1 {sys.executable}", {}, Own(sys.executable, sys.prefix, folder=str(tmp_path)))
-    told = record(choice, [Want("env", ("SOME_NAME",))])
+    told = record(choice, lambda: [Want("env", ("SOME_NAME",))])
     assert told.answers["env SOME_NAME"].value == {"SOME_NAME": "1"}

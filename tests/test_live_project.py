@@ -19,14 +19,17 @@ THERE = {"type": "file", "readable": True, "writable": True, "size": 1}
 PROJECT = "/w/app"
 
 
-def project(python: dict[str, object], *files: str) -> str | None:
-    """The tool that is told for an interpreter, where only these of the wanted files are there."""
+def said(python: dict[str, object], *files: str) -> dict[str, object]:
+    """What is told for an interpreter, where only these of the wanted files are there."""
     answers = {want.key: Answer(THERE) if want.args[0] in files else Answer(absent=True) for want in WANTS}
-    said = list(read(Recording({**answers, PYTHON[0].key: Answer(python)})))
-    assert [item.path for item in said] == ["place.project"]
-    tool = said[0].value
-    assert tool is None or isinstance(tool, str)
-    return tool
+    return {item.path: item.value for item in read(Recording({**answers, PYTHON[0].key: Answer(python)}))}
+
+
+def project(python: dict[str, object], *files: str) -> object:
+    """The tool that is told."""
+    told = said(python, *files)
+    assert set(told) in ({"place.project"}, {"place.project", "place.project_folder"})
+    return told["place.project"]
 
 
 def venv(prefix: str) -> dict[str, object]:
@@ -75,6 +78,29 @@ def test_tool(python: dict[str, object], files: list[str], tool: str | None) -> 
     assert project(python, *files) == tool
 
 
+@pytest.mark.parametrize(
+    ("python", "files", "cwd", "folder"),
+    [
+        (venv(f"{PROJECT}/.venv"), ["@prefix/../uv.lock"], "/w", PROJECT),
+        (venv(f"{PROJECT}/.venv"), ["@prefix/../uv.lock"], PROJECT, None),
+        (venv(f"{PROJECT}/.venv"), ["@prefix/../pyproject.toml"], "/w", PROJECT),
+        (venv(f"{PROJECT}/.venv"), ["uv.lock"], "/w", None),
+        (venv("~/app/.venv"), ["@prefix/../poetry.lock"], "~", "~/app"),
+        (venv(r"C:\w\app\.venv"), ["@prefix/../poetry.lock"], r"C:\w", "C:/w/app"),
+        (venv(r"C:\w\app\.venv"), ["@prefix/../poetry.lock"], r"C:\w\app", None),
+        (venv("~/.cache/pypoetry/virtualenvs/app-Xy12-py3.12"), ["poetry.lock"], "/w", None),
+        (venv("~/.local/pipx/venvs/torchdoctor"), ["@prefix/../pyproject.toml", "uv.lock"], "/w", None),
+        (conda(f"{PROJECT}/.pixi/envs/default"), [], "/w", PROJECT),
+        (conda(f"{PROJECT}/.pixi/envs/default"), [], PROJECT, None),
+        (SYSTEM, ["uv.lock"], "/w", None),
+    ],
+)
+def test_the_folder_is_told_where_it_is_another(
+    python: dict[str, object], files: list[str], cwd: str, folder: str | None
+) -> None:
+    assert said({**python, "cwd": cwd}, *files).get("place.project_folder") == folder
+
+
 def test_the_tool_whose_lock_comes_first_keeps_it() -> None:
     assert project(venv(f"{PROJECT}/.venv"), "@prefix/../poetry.lock", "@prefix/../uv.lock") == "uv-project"
 
@@ -100,5 +126,8 @@ def test_a_real_environment(
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(environment)], check=True)
     monkeypatch.chdir(tmp_path / current)
     wants: list[Want] = [*PYTHON, *WANTS]
-    recording = record(PythonChoice((str(environment / "bin" / "python"),), "in a test"), wants)
-    assert [(item.path, item.value) for item in read(recording)] == [("place.project", tool)]
+    recording = record(PythonChoice((str(environment / "bin" / "python"),), "in a test"), lambda: wants)
+    told = {item.path: item.value for item in read(recording)}
+    assert told.pop("place.project") == tool
+    is_elsewhere = tool is not None and current != "app"
+    assert [str(folder).endswith("/app") for folder in told.values()] == [True] * is_elsewhere

@@ -44,7 +44,7 @@ def interpreters() -> list[str]:
 
 
 def ask(*wants: Want, python: str = sys.executable, own: bool = False, timeout: float | None = None) -> list[Answer]:
-    recording = record(PythonChoice((python,), "in a test", own=own), wants, timeout=timeout)
+    recording = record(PythonChoice((python,), "in a test", own=own), lambda: wants, timeout=timeout)
     return [recording.answers[want.key] for want in wants]
 
 
@@ -229,7 +229,7 @@ def test_only_named_variables_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_want_for_another_system_is_not_asked() -> None:
     elsewhere = Want("file", ("/etc/hostname",), only="plan9")
-    assert elsewhere.key not in record(PythonChoice((sys.executable,), "in a test"), [elsewhere]).answers
+    assert elsewhere.key not in record(PythonChoice((sys.executable,), "in a test"), lambda: [elsewhere]).answers
 
 
 def test_distributions_in_the_order_of_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -409,7 +409,7 @@ def test_noise_is_never_taken_for_an_answer(tmp_path: Path, monkeypatch: pytest.
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.setenv("PYTHONIOENCODING", "utf-16")
-    recording = record(PythonChoice((sys.executable,), "in a test"), [Want("glob", (f"{tmp_path}/*.py",))])
+    recording = record(PythonChoice((sys.executable,), "in a test"), lambda: [Want("glob", (f"{tmp_path}/*.py",))])
     assert recording.answers[f"glob {tmp_path}/*.py"].value == [f"{tmp_path}/sitecustomize.py"]
     assert "grumble" in recording.answers["noise"].value["err"]
     assert set(recording.answers) == {"python", f"glob {tmp_path}/*.py", "choice", "noise", "nvml"}

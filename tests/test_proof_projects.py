@@ -11,6 +11,8 @@ pytest_plugins = ("proof_fixtures",)
 pytestmark = pytest.mark.slow
 
 FROM_PYPI = (f"torch=={TORCH}", "torchvision==0.24.1")
+# A torchaudio that one torch alone loads, where the next is none of the torch index.
+ALL_FROM_PYPI = (*FROM_PYPI, f"torchaudio=={TORCH}")
 CELLS = [
     Project("uv-project", ("cpu", "cu126")),
     Project("uv-project", ("cu126", "cpu")),
@@ -26,9 +28,11 @@ CELLS = [
     Project("poetry", ("cpu",), nightly=True),
     Project("poetry", ("cu126",), FROM_PYPI),
     Project("poetry", ("cu126",), drifted=True),
+    *(Project(tool, ("cu130",), ALL_FROM_PYPI, torch=NEWEST) for tool in ("uv-project", "poetry", "pdm")),
     Project("pdm", ("cpu", "cu126")),
     Project("pdm", ("cu126",), FROM_PYPI),
     Project("pdm", ("cpu",), nightly=True),
+    *(Project(tool, ("cpu", "cu130"), torch=NEWEST) for tool in ("uv-project", "poetry", "pdm")),
     Project("hatch", ("cpu", "cu126")),
     Project("hatch", ("cpu", "cu130"), torch=NEWEST),
 ]

@@ -34,6 +34,10 @@ def from_settings() -> Iterator[Cell]:
         yield pip(NOTHING, target, more=extra)
     yield pip(cpu, "cu126", more=(("PIP_EXTRA_INDEX_URL", "{url}/whl/cu130"),))
     yield pip(NOTHING, "cu126", more=(("PIP_EXTRA_INDEX_URL", "{url}/simple"),))
+    for variable, page in (("PIP_INDEX_URL", "whl/cpu"), ("PIP_FIND_LINKS", "whl/cpu/torch/")):  # keys of pip.conf, too
+        yield pip(NOTHING, "cu128", more=((variable, f"{{url}}/{page}"),))
+    yield uv(NOTHING, "cu128", more=(("UV_DEFAULT_INDEX", "{url}/whl/cpu"),))
+    yield Cell("requirements", cuda, "cpu", "newest", torch=NEWEST, words=("--with", "torchvision"))
     for state, target, variable, page in (
         (NOTHING, "cu126", "UV_DEFAULT_INDEX", "simple"),
         (cuda, "cpu", "UV_DEFAULT_INDEX", "simple"),
@@ -48,13 +52,12 @@ def from_settings() -> Iterator[Cell]:
 
 
 def from_places() -> Iterator[Cell]:
-    """A folder whose name the shell would read, an environment without a pip, companions asked for, PyPI's own."""
+    """A folder whose name the shell would read, an environment without a pip, companions asked for."""
     for make in (pip, uv):
         yield make(NOTHING, "cu126", folder=ODD_FOLDER)
         yield make(State("cpu", (all_of("cpu"),)), "cu126", folder=ODD_FOLDER)
         yield make(NOTHING, "cu126", words=BOTH)
         yield make(State("torch-right-alone", ((f"torch=={TORCH}+cu126", "whl/cu126"),)), "cu126", words=BOTH)
-        yield make(NOTHING, "cu128", words=BOTH, has_mirror=False)
     yield Cell("auto", NOTHING, "cu126", words=BOTH)
     yield Cell("auto", State("cpu", (all_of("cpu"),)), "cu126")
 
@@ -67,7 +70,6 @@ def of_the_newest() -> Iterator[Cell]:
                 if state.name in {"from-pypi", "another-cuda"} or (state.name == "cpu" and make is uv):
                     yield make(state, target, torch=NEWEST)
         yield make(NOTHING, "cu130", torch=NEWEST, words=BOTH)
-        yield make(NOTHING, "cu130", torch=NEWEST, words=BOTH, has_mirror=False)
 
 
 @pytest.mark.parametrize("cell", [*from_settings(), *from_places(), *of_the_newest()], ids=str)

@@ -52,6 +52,12 @@ def test_people_and_hosts(identity: Identity, text: str, expected: str) -> None:
     ("text", "expected"),
     [
         ("https://user:hunter2@packages.example/simple", "https://<secret>@packages.example/simple"),
+        ("https://user:hunt/er2@packages.example/simple", "https://<secret>@packages.example/simple"),
+        ("https://user:hunt@er2@packages.example/simple", "https://<secret>@packages.example/simple"),
+        (
+            "'https://u:hun@t/e@r2@pack.example/s' and 'https://x/'",
+            "'https://<secret>@pack.example/s' and 'https://x/'",
+        ),
         ("git+https://ghp_abcdefghijklmnopqrstuvwx0123@github.com/o/r", "git+https://<secret>@github.com/o/r"),
         (
             "--extra-index-url https://x.example/?token=abc123&y=1",
@@ -120,6 +126,8 @@ def test_secrets_and_machines(text: str, expected: str) -> None:
         "https://download.example/whl/cu126",
         "nvidia-nccl-cu12 2.27.3 172.16.1 ",
         "http://x/@scope",
+        "git+https://github.com/pytorch/vision@main",
+        "https://x.example:8080/whl and @rank0",
     ],
 )
 def test_what_must_stay(text: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -448,6 +449,39 @@ def test_an_index_that_cannot_be_read_changes_nothing(torchdoctor: Run, tmp_path
     result = torchdoctor("tables", "refresh", "--from", address, "--tables", "mine", "--write", "--timeout", "5")
     assert (result.returncode, result.stdout) == (1, "")
     assert result.stderr.endswith("; nothing was changed\n")
+    assert not (tmp_path / "mine").exists()
+
+
+@pytest.mark.parametrize(
+    ("day", "is_date"),
+    [
+        ("2026-12-01", True),
+        ("2028-02-29", True),
+        ("2026-02-29", False),
+        ("2026-13-45", False),
+        ("2026-00-10", False),
+        ("2026-04-31", False),
+        ("2026-12", False),
+        ("yesterday!", False),
+        ("\u0662\u0660\u0662\u0666-12-01", False),
+    ],
+)
+def test_a_day_of_upload_that_is_none_is_the_pages_fault(
+    torchdoctor: Run, tmp_path: Path, day: str, *, is_date: bool
+) -> None:
+    wheel = f"torch-2.16.0+cpu-cp312-cp312-{LINUX}.whl"
+    base = index_of(tmp_path / "index")
+    page = [name for name in KNOWN if name.startswith("torch-")]
+    older = json.loads(json_page(page))
+    older["files"] += json.loads(json_page([wheel], uploaded=day))["files"]
+    (tmp_path / "index" / "torch" / "index.json").write_text(json.dumps(older), encoding="utf-8")
+    result = torchdoctor("tables", "refresh", "--from", base, "--tables", "mine", "--write")
+    if is_date:
+        assert row(Tables(over=tmp_path / "mine"), "2.16.0", "cpu").released == day
+        return
+    assert (result.returncode, result.stdout) == (1, "")
+    assert f"{base}/torch/: {wheel}: upload-time " in result.stderr
+    assert result.stderr.endswith(" is not a date; nothing was changed\n")
     assert not (tmp_path / "mine").exists()
 
 

@@ -8,8 +8,12 @@ from pathlib import Path
 
 import pytest
 from conftest import DATA, Run
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from torchdoctor.addresses import address, without_password
 from torchdoctor.errors import UsageError
+from torchdoctor.index.client import checked_base, shown
 from torchdoctor.prescribe.writing import ASK_AGAIN
 from torchdoctor.settings import INDEX_BASE, index_base, nearest_table
 
@@ -105,7 +109,109 @@ def test_what_is_no_file_is_passed_over(project: Path) -> None:
 @pytest.mark.skipif(os.name != "posix", reason="other systems keep the current folder")
 def test_a_current_folder_that_is_gone_has_no_settings(project: Path) -> None:
     project.rmdir()
-    assert nearest_table(Path()) == ("", {})
+    assert nearest_table() == ("", {}, ())
+
+
+@pytest.mark.parametrize(
+    ("top", "at", "is_found"),
+    [
+        ("", "../..", True),
+        (".git/", "../..", False),
+        (".hg/", "../..", False),
+        (".git", "../..", False),  # a file, in a work tree or a submodule
+        (".git/", ".", True),
+        (".git/", "..", False),
+        ("../.git/", "..", True),
+        ("../.git/", "../..", False),
+        (".github/", "..", True),
+    ],
+)
+def test_the_search_ends_at_the_top_of_a_repository(project: Path, top: str, at: str, *, is_found: bool) -> None:
+    if top.endswith("/"):
+        (project / top).mkdir()
+    elif top:
+        (project / top).write_text("gitdir: elsewhere\n")
+    (project / at / "torchdoctor.toml").write_text(OURS.format("there"))
+    found = nearest_table()
+    assert (found.path, found.left_out) == (str((project / at).resolve() / "torchdoctor.toml") * is_found, ())
+    assert nearest_table(project) == found
+
+
+@pytest.mark.parametrize(("home", "is_found"), [(".", False), ("..", False), ("../..", True), ("/nowhere", True)])
+def test_the_search_ends_at_the_home_folder(
+    project: Path, monkeypatch: pytest.MonkeyPatch, home: str, *, is_found: bool
+) -> None:
+    monkeypatch.setenv("HOME", str(project / home))
+    monkeypatch.setenv("USERPROFILE", str(project / home))
+    (project / "../../pyproject.toml").write_text(PYPROJECT.format("there"))
+    assert bool(nearest_table().path) is is_found
+
+
+STRANGER = 54321
+AS_ROOT = pytest.mark.skipif(os.name != "posix" or os.getuid() != 0, reason="only root can give a file to another user")
+
+
+@AS_ROOT
+@pytest.mark.parametrize(
+    ("name", "text", "owner", "folder", "left_out"),
+    [
+        ("torchdoctor.toml", OURS, STRANGER, (0, 0o1777), True),
+        ("torchdoctor.toml", OURS, STRANGER, (0, 0o755), True),
+        ("torchdoctor.toml", OURS, STRANGER, (STRANGER, 0o777), True),
+        ("torchdoctor.toml", OURS, STRANGER, (STRANGER, 0o755), False),
+        ("torchdoctor.toml", OURS, STRANGER, (STRANGER + 1, 0o775), True),
+        ("torchdoctor.toml", OURS, 0, (STRANGER, 0o1777), False),
+        ("torchdoctor.toml", "not TOML [", STRANGER, (0, 0o1777), True),
+        ("pyproject.toml", PYPROJECT, STRANGER, (0, 0o1777), True),
+        ("pyproject.toml", "[project]\n", STRANGER, (0, 0o1777), None),
+    ],
+)
+def test_what_another_user_put_into_a_shared_folder_is_left_out(
+    project: Path, name: str, text: str, owner: int, folder: tuple[int, int], *, left_out: bool | None
+) -> None:
+    shared, told = project.parent, list[str]()
+    (shared / name).write_text(text.format("evil"))
+    os.chown(shared / name, owner, -1)
+    os.chown(shared, folder[0], -1)
+    shared.chmod(folder[1])
+    (shared.parent / "torchdoctor.toml").write_text(OURS.format("site"))
+    setting = index_base(told.append)
+    assert setting
+    assert setting.value == f"https://{'evil' if left_out is False else 'site'}.example/whl"
+    assert told == [f"{shared / name} is left out: another user put it there"] * bool(left_out)
+
+
+@AS_ROOT
+def test_a_link_of_another_user_is_his_choice(project: Path) -> None:
+    (project / "mine").write_text(OURS.format("mine"))
+    link = project.parent / "torchdoctor.toml"
+    link.symlink_to(project / "mine")
+    assert nearest_table().path == str(link)
+    os.chown(link, STRANGER, -1, follow_symlinks=False)
+    assert nearest_table() == ("", {}, (str(link),))
+
+
+@AS_ROOT
+def test_sudo_acts_for_its_caller(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = project / "torchdoctor.toml"
+    path.write_text(OURS.format("mine"))
+    os.chown(path, STRANGER, -1)
+    assert nearest_table().left_out == (str(path),)
+    monkeypatch.setenv("SUDO_UID", str(STRANGER))
+    assert nearest_table().path == str(path)
+    monkeypatch.setenv("SUDO_UID", "nobody")
+    assert nearest_table().left_out == (str(path),)
+
+
+@AS_ROOT
+def test_a_setting_that_was_left_out_is_told(torchdoctor: Run, tmp_path: Path) -> None:
+    path = tmp_path / "torchdoctor.toml"
+    path.write_text(OURS.format("evil"))
+    os.chown(path, STRANGER, -1)
+    recording = str(DATA / "recordings" / "vm-mi300x-rocm.json")
+    done = torchdoctor("diagnose", recording, "--here", "--format", "text")
+    assert f"note: {path} is left out: another user put it there" in done.stderr
+    assert "evil.example" not in done.stdout + done.stderr
 
 
 def test_the_option_counts_most(torchdoctor: Run, tmp_path: Path) -> None:
@@ -194,6 +300,10 @@ def test_what_is_typed_here_holds_the_password_and_the_note_does_not(torchdoctor
         ("https://x.example/$(id)", "not an http(s) address"),
         ("https://x.example/a;id", "not an http(s) address"),
         ("https://x.example/\nid", "not an http(s) address"),
+        ("https://me:s3/cret@x.example/whl", "not an http(s) address"),
+        ("https://me:123/cret@x.example/whl", "not an http(s) address"),
+        ("me:cret@x.example/whl", "not an http(s) address"),
+        ("https:/me:cret@x.example/whl", "not an http(s) address"),
     ],
 )
 @pytest.mark.parametrize("place", ["variable", "file"])
@@ -208,3 +318,70 @@ def test_an_address_that_a_shell_could_read_is_one_line_and_2(
     assert words in done.stderr
     assert (INDEX_BASE if place == "variable" else "torchdoctor.toml") in done.stderr
     assert done.stderr.count("\n") == 1
+    assert "cret@" not in done.stderr.replace("<secret>@", "")
+
+
+@pytest.mark.parametrize("tool", ["pip", "uv", "uv-project", "poetry", "pdm", "requirements", "dockerfile"])
+@pytest.mark.parametrize(
+    ("companions", "names"),
+    [("torchvision", ""), ("torchvision,torchcodec", "torchcodec"), ("torchdata,torchcodec", "torchdata, torchcodec")],
+)
+def test_what_does_not_come_from_the_mirror_is_named(torchdoctor: Run, tool: str, companions: str, names: str) -> None:
+    words = "from the installer's default index and not from the index base: "
+    gpu = ("--driver", "550.54.15", "--gpu", "sm_89", "--backend", "cu126")
+    asked = ("install-cmd", *HOST, *gpu, "--with", companions, "--tool", tool)
+    told = torchdoctor(*asked, env={INDEX_BASE: "https://m.example/whl"})
+    assert [line.partition(words)[2] for line in told.stderr.splitlines() if words in line] == [names][: bool(names)]
+    assert words not in torchdoctor(*asked).stderr
+
+
+NOISE = st.text(alphabet="ab1:/@#?%\\ \n'\"[]{}", max_size=6)
+TAILS = st.sampled_from(["m.example/whl", "m.example", "m.example:80/whl?a=b", "m example", "", "/", "m.example/a%20b"])
+
+
+@settings(max_examples=300, deadline=None)
+@given(scheme=st.sampled_from(["https", "http", "ftp", "HTTPS", ""]), before=NOISE, after=NOISE, tail=TAILS)
+def test_no_password_is_shown_however_an_address_is_written(scheme: str, before: str, after: str, tail: str) -> None:
+    text = f"{scheme}://{before}s3cret{after}@{tail}"
+    try:
+        said = without_password(address(text))
+    except UsageError as error:
+        said = str(error)
+    assert "s3cret" not in said
+    assert "s3cret" not in without_password(f"note: {text} was said")
+    try:
+        said = shown(checked_base(text))
+    except ValueError as error:
+        said = str(error)
+    assert "s3cret" not in said
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("check", "--index-base", "https://me:s3/cret@m.example"),
+        ("install-cmd", *CUDA, "--index-bas=https://me:s3/cret@m.example"),
+        ("install-cmd", *CUDA, "--index-base", "https://me:s3/cret@m.example/whl"),
+        ("install-cmd", *CUDA, "--index-base", "https://me:s3 cret@m.example/whl"),
+        ("tables", "refresh", "--from", "https://me:s3/cret@m.example"),
+        ("tables", "refresh", "--from", "https://me:12/cret@m.example"),
+    ],
+)
+def test_no_error_shows_what_may_be_a_password(torchdoctor: Run, arguments: tuple[str, ...]) -> None:
+    done = torchdoctor(*arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert not any(word in done.stderr for word in ("me:", "s3", "12/", "cret@m"))
+
+
+def test_a_setting_of_the_wrong_kind_shows_no_password(torchdoctor: Run, tmp_path: Path) -> None:
+    (tmp_path / "torchdoctor.toml").write_text('index-base = ["https://me:s3/cret@m.example"]\n')
+    done = torchdoctor("install-cmd", *CUDA)
+    assert (done.returncode, "s3" in done.stderr, "is not a text in quotes" in done.stderr) == (2, False, True)
+
+
+@pytest.mark.parametrize("tool", ["pip", "uv", "uv-project", "poetry", "pdm", "hatch", "requirements", "dockerfile"])
+def test_no_note_of_any_tool_shows_the_password(torchdoctor: Run, tool: str) -> None:
+    done = torchdoctor("install-cmd", *CUDA, "--tool", tool, "--explain", "--index-base", WITH_LOGIN)
+    assert done.returncode == 0
+    assert "s3cret" in done.stdout
+    assert "s3cret" not in done.stderr

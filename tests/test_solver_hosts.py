@@ -100,7 +100,8 @@ def test_without_pip_uv_installs_into_the_interpreter(tables: Tables) -> None:
     python = Python(command="~/x y/bin/python", executable="~/x y/bin/python", has_pip=False, externally_managed=False)
     entry = next(entry for entry in HOSTS if entry["host"]["id"] == "H11")
     commands = install_of(decide(entry, tables), Wish(), writing_for(Facts(python=python), Writing()), tables).commands
-    assert commands == ("uv pip install --python ~/'x y/bin/python' torch==2.15.0",)
+    index = "--index https://download.pytorch.org/whl/cu132"
+    assert commands == (f"uv pip install --python ~/'x y/bin/python' torch==2.15.0+cu132 {index}",)
 
 
 def test_where_the_path_is_redacted_the_report_names_the_command_that_prints_it(tables: Tables) -> None:

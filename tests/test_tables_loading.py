@@ -88,6 +88,7 @@ def changed(line: int, old: str, new: str) -> str:
         (changed(1, "torch,", "tarch,"), "torch_builds.csv:1: the columns must be torch,build,os,"),
         (changed(3, "cpu", "gpu"), "torch_builds.csv:3: column build: not a torch build: 'gpu'"),
         (changed(4, "2026-11-30", "today"), "torch_builds.csv:4: column checked: not an ISO date: 'today'"),
+        (changed(4, "2026-11-30", "2026-13-45"), "torch_builds.csv:4: column checked: not an ISO date: '2026-13-45'"),
         (GOOD + GOOD.split("\n")[1] + "\n", "torch_builds.csv:437: the same key as line 2"),
         (GOOD + '"open', "torch_builds.csv:437: "),
         ("", "torch_builds.csv:1: the columns must be "),

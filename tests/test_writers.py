@@ -11,15 +11,15 @@ import pytest
 from packaging.specifiers import SpecifierSet
 
 from torchdoctor.errors import UsageError
-from torchdoctor.facts import Facts, Python, Unknown
+from torchdoctor.facts import Facts, Place, Python, Unknown
 from torchdoctor.prescribe.choices import TOOLS
 from torchdoctor.prescribe.choose import choose
 from torchdoctor.prescribe.conditions import Wish
 from torchdoctor.prescribe.described import describe
-from torchdoctor.prescribe.host import Host, Installed
+from torchdoctor.prescribe.host import Host, Installed, with_named
 from torchdoctor.prescribe.install import Install, install_of
 from torchdoctor.prescribe.writers import choose_for
-from torchdoctor.prescribe.writing import Writing, writing_for
+from torchdoctor.prescribe.writing import ASK_AGAIN, Writing, writing_for
 from torchdoctor.records import replace
 from torchdoctor.tables import Tables
 from torchdoctor.values import CudaVersion
@@ -152,11 +152,19 @@ def test_hatch_pins_the_label_beside_an_extra_index(tables: Tables, host: str) -
 
 @pytest.mark.parametrize("host", ON_INDEX)
 def test_requirements_pin_the_label_so_that_the_extra_index_wins(tables: Tables, host: str) -> None:
-    install = told(tables, "requirements", host)
+    install = told(tables, "requirements", host, torch=SpecifierSet("==2.9.1"))
     assert install.file == "requirements.txt"
     assert install.lines[0] == f"--extra-index-url {WHL}/{install.build}"
-    assert install.lines[1] == f"torch=={install.torch}+{install.build}"
+    assert [line.partition("+")[2] for line in install.lines[1:]] == [install.build, install.build]
     assert install.commands == ("python -m pip install -r requirements.txt",)
+
+
+def test_requirements_without_a_label_meet_no_other_index(tables: Tables) -> None:
+    install = told(tables, "requirements", "cuda", torch=SpecifierSet("==2.14.1"))
+    assert install.file == "requirements-torch.txt"
+    assert install.lines[0] == f"--index-url {WHL}/{install.build}"
+    assert install.lines[1:] == (f"torch==2.14.1+{install.build}", "torchvision==0.29.1")
+    assert install.commands == ("python -m pip install -r requirements-torch.txt",)
 
 
 def test_requirements_of_a_jetson_stand_in_a_file_of_their_own(tables: Tables) -> None:
@@ -197,8 +205,10 @@ def test_conda_base_is_left_alone(tables: Tables) -> None:
     host = describe(HOSTS["cuda"], tables)
     writing = Writing(tool="conda", asked=True, apart=True)
     choice, writing, known = choose_for(writing, tables, lambda known: choose(host, Wish(), known))
-    command = install_of(choice, Wish(), writing, known).commands[0]
-    assert command.startswith("conda create --name torch --override-channels --channel conda-forge python=3.12 ")
+    install = install_of(choice, Wish(), writing, known)
+    command = install.commands[0]
+    new = f"conda create --name torch-{install.torch}-{install.build}"
+    assert command.startswith(f"{new} --override-channels --channel conda-forge python=3.12 ")
 
 
 def test_conda_in_an_image_build_is_told_of_the_driver(tables: Tables) -> None:
@@ -242,8 +252,7 @@ def test_a_tool_of_conda_that_nobody_asked_for_gives_way_to_pip(tables: Tables) 
 @pytest.mark.parametrize("tool", ["pip", "uv", "poetry", "pdm", "uv-project", "requirements", "dockerfile"])
 @pytest.mark.parametrize("host", ["cpu", "new driver", "rocm", "xpu"])
 def test_nightly_takes_the_nightly_index_and_pre_releases(tables: Tables, tool: str, host: str) -> None:
-    spec = SpecifierSet(f"=={tables.torch_builds.newest()}")
-    install = told(tables, tool, host, nightly=True, torch=spec, companions=(), allow_inferred=True)
+    install = told(tables, tool, host, nightly=True, companions=(), allow_inferred=True)
     text = " ".join((*install.commands, *install.lines))
     assert f"{WHL}/nightly/{install.build}" in text
     assert re.search(r"--pre\b|--prerelease|--allow-prereleases|torch>=0\.dev0", text)
@@ -284,22 +293,33 @@ def test_an_unknown_fact_of_the_host_is_no_python_version(tables: Tables) -> Non
     assert "Unknown" not in " ".join(install.commands)
 
 
-@pytest.mark.parametrize("tool", ["uv-project", "poetry", "pdm", "hatch", "dockerfile"])
-def test_a_project_is_told_the_index_also_where_the_build_is_pypis_own(tables: Tables, tool: str) -> None:
-    """Its file may name another index for torch, which a plain version would be taken from."""
-    assert told(tables, "pip", "new driver", backend="auto").index_url == ""
+@pytest.mark.parametrize("tool", OF_WHEELS)
+def test_the_index_is_named_also_where_the_build_is_pypis_own(tables: Tables, tool: str) -> None:
+    """A file of the tool or of the project may name another index, which a plain version would be taken from."""
     install = told(tables, tool, "new driver", backend="auto")
+    row = next(
+        row for row in tables.torch_builds.rows if (str(row.torch), row.build.name) == (install.torch, install.build)
+    )
+    assert row.on_pypi
     text = " ".join((*install.commands, *install.lines))
     assert f"{WHL}/{install.build}" in text
+    assert f"torch=={install.torch}+{install.build}" in text or tool == "uv-project"  # which binds it by its source
+
+
+@pytest.mark.parametrize("tool", OF_WHEELS)
+def test_no_index_is_named_where_pypi_has_the_one_build_there_is(tables: Tables, tool: str) -> None:
+    install = told(tables, tool, "macos")
+    assert WHL not in " ".join((*install.commands, *install.lines))
+    assert install.index_url == ""
 
 
 @pytest.mark.parametrize(
     ("tool", "host", "nightly", "expected"),
     [
         ("poetry", "cpu", True, "torch@latest torchvision@latest"),
-        ("poetry", "jetson", False, "torch@latest torchvision@latest"),
+        ("poetry", "jetson", False, " torch@latest"),
         ("uv-project", "cpu", True, "'torch>=0.dev0' 'torchvision>=0.dev0'"),
-        ("uv-project", "jetson", False, "'torch>=0' 'torchvision>=0'"),
+        ("uv-project", "jetson", False, " 'torch>=0'"),
     ],
 )
 def test_what_no_version_pins_takes_the_place_of_a_pin_of_the_project(
@@ -363,7 +383,7 @@ def test_that_a_mirror_is_not_used_is_said(tables: Tables, tool: str, host: str,
 def test_a_nightly_takes_along_only_companions_that_exist(tables: Tables) -> None:
     installed = (Installed("torchtext", "0.18.0"), Installed("torchvision", "0.18.1+cu121"))
     host = replace(describe(HOSTS["new driver"], tables), torch="2.3.1+cu121", installed=installed)
-    wish = Wish(torch=SpecifierSet(f"=={tables.torch_builds.newest()}"), nightly=True)
+    wish = Wish(nightly=True)
     commands = install_of(choose(host, wish, tables), wish, Writing(tool="pip"), tables).commands
     assert commands[0] == "python -m pip uninstall -y torch torchvision"
     assert "torchtext" not in " ".join(commands)
@@ -374,3 +394,122 @@ def test_an_environment_is_made_with_the_python_as_it_was_typed(tool: str) -> No
     python = Python(command="/home/bob/py/bin/python", executable="/home/<user>/py/bin/python", externally_managed=True)
     writing = writing_for(Facts(python=python), Writing(python=("/home/bob/py/bin/python",), tool=tool))
     assert "<" not in " ".join(writing.base)
+
+
+FOLDER = "/w/my app"
+IN_FOLDER = {
+    "uv-project": "uv add --project '/w/my app' torch==",
+    "poetry": "poetry --directory '/w/my app' source add ",
+    "pdm": "pdm add --project '/w/my app' torch==",
+    "pixi": "pixi install --manifest-path '/w/my app/pixi.toml'",
+    "hatch": "cd '/w/my app'",
+}
+
+
+def of_project(tables: Tables, tool: str, folder: str | None, typed: str = "", **asked: Any) -> Install:
+    """What is written for an environment inside a project, which is not in the current folder where one is told."""
+    executable = f"{folder or '/w'}/.venv/bin/python"
+    facts = Facts(
+        python=Python(command=executable, executable=executable, environment="venv"),
+        place=Place(project=tool, project_folder=folder),
+    )
+    writing = writing_for(facts, Writing(python=(typed,)) if typed else Writing())
+    wish = Wish(companions=("torchvision",), **asked)
+    choice, writing, known = choose_for(
+        writing, tables, lambda known: choose(describe(HOSTS["cuda"], known), wish, known)
+    )
+    return install_of(choice, wish, writing, known)
+
+
+@pytest.mark.parametrize("tool", IN_FOLDER)
+def test_a_project_in_another_folder_is_named_to_its_tool(tables: Tables, tool: str) -> None:
+    install = of_project(tables, tool, FOLDER)
+    assert install.commands[0].startswith(IN_FOLDER[tool])
+    assert all("my app" in line for line in install.commands[: 1 if tool == "hatch" else None])
+    assert install.file.startswith(f"{FOLDER}/") is (tool != "poetry")
+    here = of_project(tables, tool, None)
+    text = " ".join((*here.commands, here.file))
+    assert not any(word in text for word in ("my app", "--project", "--directory", "--manifest-path", "cd "))
+
+
+@pytest.mark.parametrize(
+    ("folder", "typed", "expected"),
+    [
+        ("~/app", "", "--directory ~/app "),
+        ("~/app", "/home/bob/app/.venv/bin/python", "--directory /home/bob/app "),
+        ("/data/<user>/app", "/data/bob/app/.venv/bin/python", "--directory /data/bob/app "),
+        ("/data/<user>/app", "../app/.venv/bin/python", "--directory ../app "),
+    ],
+)
+def test_the_folder_is_written_as_it_was_typed(tables: Tables, folder: str, typed: str, expected: str) -> None:
+    assert expected in of_project(tables, "poetry", folder, typed).commands[0]
+
+
+def test_a_folder_that_a_report_hides_is_left_to_the_command_that_prints_it(tables: Tables) -> None:
+    assert of_project(tables, "poetry", "/data/<user>/app").commands == (ASK_AGAIN,)
+    with pytest.raises(UsageError, match="where the project lies does not show"):
+        of_project(tables, "poetry", "/data/<user>/app", "python3")
+
+
+@pytest.mark.parametrize(("shell", "line"), [("cmd", 'cd /d "/w/my app"'), ("powershell", "cd '/w/my app'")])
+def test_hatch_has_the_shell_go_to_the_folder(tables: Tables, shell: str, line: str) -> None:
+    choice = choose(describe(HOSTS["cuda"], tables), Wish(), tables)
+    assert install_of(choice, Wish(), Writing(tool="hatch", shell=shell, project=FOLDER), tables).commands[0] == line
+
+
+@pytest.mark.parametrize(
+    ("there", "is_anew"),
+    [("torchvision 0.29.1+cpu", True), ("torchvision 0.29.1", True), ("torchvision 0.24.1+cpu", False), ("", False)],
+)
+def test_pdm_puts_in_anew_what_passes_for_a_pin_without_a_label(tables: Tables, there: str, is_anew: bool) -> None:
+    installed = (Installed(*there.split()),) if there else ()
+    host = replace(describe(HOSTS["cuda"], tables), torch="2.14.1+cpu", installed=installed)
+    wish = Wish(torch=SpecifierSet("==2.14.1"), companions=("torchvision",))
+    commands = install_of(choose(host, wish, tables), wish, Writing(tool="pdm"), tables).commands
+    assert commands[1:] == (("pdm sync --reinstall",) if is_anew else ())
+
+
+def test_poetry_loosens_first_what_its_second_addition_pins(tables: Tables) -> None:
+    spec = SpecifierSet("==2.14.1")
+    commands = told(tables, "poetry", "new driver", torch=spec, backend="cu130", companions=("torchaudio",)).commands
+    assert commands[0] == "poetry add --lock 'torchaudio>=0'"
+    assert commands[-1] == "poetry add torchaudio==2.11.1"
+    without = told(tables, "poetry", "new driver", torch=spec, backend="cu130", companions=()).commands
+    assert not any("--lock" in line for line in without)
+
+
+def test_an_image_is_not_this_host(tables: Tables) -> None:
+    writing = Writing(tool="dockerfile", override=True, base=("/usr/bin/python3",))
+    lines = install_of(choose(describe(HOSTS["cuda"], tables), Wish(), tables), Wish(), writing, tables).lines
+    assert "--break-system-packages" not in " ".join(lines)
+
+
+@pytest.mark.parametrize(
+    ("torch", "named", "pins", "needed"),
+    [
+        (None, ("torchvision",), "torch==2.9.1 torchvision==0.24.1", True),
+        (None, (), "torch==2.9.1", True),
+        ("2.9.1+cu126", ("torchvision",), "torch==2.9.1 torchvision==0.24.1", False),  # perhaps of a group left out
+    ],
+)
+def test_what_a_project_names_moves_with_torch(
+    tables: Tables, torch: str | None, named: tuple[str, ...], pins: str, needed: bool
+) -> None:
+    host = with_named(replace(describe(HOSTS["cuda"], tables), torch=torch), named)
+    wish = Wish(torch=SpecifierSet("==2.9.1"), backend="cu126")
+    install = install_of(choose(host, wish, tables), wish, Writing(tool="uv-project"), tables)
+    assert install.commands == (f"uv add {pins}",)
+    assert install.needed is needed
+
+
+def test_a_companion_that_is_named_holds_torch_back_and_says_so(tables: Tables) -> None:
+    """An installed one does, too; one that is asked for does without a word."""
+    host = describe(HOSTS["cuda"], tables)
+    free = choose(host, Wish(), tables).row
+    held = with_named(host, ("torchtext",))
+    choice = choose(held, Wish(), tables)
+    assert free is not None
+    assert choice.row is not None
+    assert choice.row.torch < free.torch
+    warnings = " ".join(map(str, install_of(choice, Wish(), Writing(tool="uv-project"), tables).warnings))
+    assert "no torchtext exists for it, which is named by the project" in warnings

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 _INTERRUPTED = 130
+_ALLOCATIONS = 50_000  # between two looks for cycles: imports and tables make none; looking took a tenth of the time
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -33,6 +34,9 @@ def _main(argv: list[str] | None) -> int:
 
         sys.stdout.write(f"torchdoctor {__version__}\n")
         return 0
+    import gc
+
+    gc.set_threshold(_ALLOCATIONS)
     from torchdoctor.cli import run
 
     return run(arguments)

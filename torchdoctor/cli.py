@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import NoReturn
 
 from torchdoctor import __version__
+from torchdoctor.addresses import without_password
 from torchdoctor.errors import TableError, UsageError
 from torchdoctor.render.line import on_one_line
 
@@ -42,17 +43,23 @@ class Parser(argparse.ArgumentParser):
 
 
 def build_parser(argv: Sequence[str]) -> Parser:
-    """Build the parser; only the command named in ``argv`` gets its arguments."""
+    """Build the parser; only the commands named in ``argv`` get their arguments, and are the only ones if they lead."""
     parser = Parser(prog="torchdoctor", description=_PURPOSE, epilog=_EPILOG, allow_abbrev=False)
     parser.add_argument("--version", "-V", action="version", version=f"torchdoctor {__version__}")
     subparsers = parser.add_subparsers(title="commands", dest="command", metavar="COMMAND", parser_class=Parser)
-    for name, summary in COMMANDS.items():
+    for name in _offered(argv):
+        summary = COMMANDS[name]
         sub = subparsers.add_parser(
             name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.", epilog=_EPILOG, allow_abbrev=False
         )
         if name in argv:
             import_module(_module(name)).arguments(sub)
     return parser
+
+
+def _offered(argv: Sequence[str]) -> Sequence[str]:
+    """Every command, for a help text or an error; where the line begins with one, those it names: a parser is slow."""
+    return [name for name in COMMANDS if name in argv] if set(argv[:1]) & COMMANDS.keys() else list(COMMANDS)
 
 
 def _module(command: str) -> str:
@@ -69,7 +76,7 @@ def run(argv: Sequence[str]) -> int:
             return 0
         return _run(options)
     except (UsageError, TableError) as error:
-        print(on_one_line(str(error)), file=sys.stderr)
+        print(on_one_line(without_password(str(error))), file=sys.stderr)
         return _USAGE
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)

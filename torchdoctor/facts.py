@@ -90,6 +90,7 @@ class Place:
     sandbox: str | None | Unknown = Unknown("kind of sandbox")  # flatpak, snap, seatbelt
     rosetta: bool | None | Unknown = Unknown("state of Rosetta translation")
     project: str | None | Unknown = Unknown("tool of the project")  # uv-project, poetry, pdm, pixi, hatch, conda, uv
+    project_folder: str | None | Unknown = Unknown("folder of the project")  # known where it is not the current one
 
 
 @record(frozen=True, slots=True, kw_only=True)

@@ -18,6 +18,7 @@ from torchdoctor.starting import LiveError, line, program, start
 from torchdoctor.which_python import PythonChoice, is_local
 
 Proof = Callable[[PythonChoice, "Answer | None"], Answer]  # given what NVML told, if it was asked
+Wants = Callable[[], Sequence[Want]]  # called while the interpreter starts: the readers take time to load
 CHOICE, NOISE, PSUTIL, TRIAL = "choice", "noise", "psutil", "trial"
 START_SECONDS = 30.0
 _MARGIN = 2.0  # beyond the slowest want
@@ -45,11 +46,12 @@ class _Talk:
         self.out = self.err = ""
         self.status: int | None = None
         self.interrupted = self.damaged = False
+        self.wanted: Sequence[Want] = ()
 
 
 def record(
     python: PythonChoice,
-    wants: Sequence[Want],
+    wants: Wants,
     *,
     timeout: float | None = None,
     proof: Proof | None = None,
@@ -63,8 +65,7 @@ def record(
     """
     asked = nvml.start() if is_local(python.argv) else None
     try:
-        wanted = [_PYTHON, *dict.fromkeys(want for want in wants if want != _PYTHON)]
-        answers, private, interrupted = _answers(python, wanted, timeout, meanwhile)
+        answers, private, interrupted = _answers(python, wants, timeout, meanwhile)
         try:
             if not interrupted:
                 here = is_local(python.argv) and private["mark"] == _own_mark()
@@ -89,18 +90,18 @@ def _ask_ourselves(asked: subprocess.Popen[bytes] | None, timeout: float | None)
 
 
 def _answers(
-    python: PythonChoice, wanted: Sequence[Want], timeout: float | None, meanwhile: Callable[[], None]
+    python: PythonChoice, wants: Wants, timeout: float | None, meanwhile: Callable[[], None]
 ) -> tuple[dict[str, Answer], dict[str, str], bool]:
     """The answers by key, what was told for redaction alone, and whether Ctrl-C cut it short."""
     limit = timeout or START_SECONDS
-    talk = _talk(python, wanted, timeout, meanwhile)
+    talk = _talk(python, wants, timeout, meanwhile)
     host = talk.answers.get(_PYTHON.key, {}).get("value")
     if not isinstance(host, dict):
         if talk.interrupted:
             raise KeyboardInterrupt
         raise LiveError(_trouble(python, talk, limit))
     private = {name: str(host.pop(name, "")) for name in _PRIVATE}
-    due = [want for want in wanted if not want.only or str(host.get("platform")).startswith(want.only)]
+    due = [want for want in talk.wanted if not want.only or str(host.get("platform")).startswith(want.only)]
     answers = {want.key: _answer(want, talk, limit) for want in due} | dict(_about(python, talk))
     return answers, private, talk.interrupted
 
@@ -132,18 +133,19 @@ def _about(python: PythonChoice, talk: _Talk) -> Iterator[tuple[str, Answer]]:
         yield NOISE, Answer(noise)
 
 
-def _talk(python: PythonChoice, wanted: Sequence[Want], timeout: float | None, meanwhile: Callable[[], None]) -> _Talk:
+def _talk(python: PythonChoice, wants: Wants, timeout: float | None, meanwhile: Callable[[], None]) -> _Talk:
     """Start the interpreter, hand over the program, read until it ends or the deadline comes."""
     limit = timeout or START_SECONDS
     nonce = os.urandom(16).hex()
-    wants = [(w.key, w.kind, w.args, _deadline(w, timeout), w.keep, w.only) for w in wanted]
     child = start(python)
     talk = _Talk()
     try:
-        rest = _hand_over(child, program(_PARTS, "probe", nonce, wants, own=python.own).encode("ascii"))
+        talk.wanted = [_PYTHON, *dict.fromkeys(want for want in wants() if want != _PYTHON)]
+        request = [(w.key, w.kind, w.args, _deadline(w, timeout), w.keep, w.only) for w in talk.wanted]
+        rest = _hand_over(child, program(_PARTS, "probe", nonce, request, own=python.own).encode("ascii"))
         try:
             meanwhile()
-            out, err = _listen(child, rest, nonce, (limit, _MARGIN + max(want[3] for want in wants)))
+            out, err = _listen(child, rest, nonce, (limit, _MARGIN + max(want[3] for want in request)))
         except KeyboardInterrupt:
             talk.interrupted = True
             out, err = _rest(child)

@@ -69,6 +69,9 @@ else:
 
     def _init(self: Any, *args: Any, **given: Any) -> None:
         cls = type(self)
+        if not given and len(args) == len(cls.__record__) == len(cls._names):  # the row of a table: the usual case
+            self.__dict__.update(zip(cls._names, args, strict=True))
+            return
         values = dict(zip(cls._names, args, strict=False))
         if len(args) > len(values) or not values.keys().isdisjoint(given):
             raise TypeError(f"{cls.__name__} takes no such positional values: {args!r}")

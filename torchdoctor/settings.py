@@ -1,18 +1,24 @@
-"""What a site or a project sets once: environment variables, and the ``torchdoctor`` table of a TOML file."""
+"""What a site or a project sets once: environment variables, and the ``torchdoctor`` table of a TOML file.
+
+The file is looked for in the current folder and upwards: to the top of its repository, or to the user's home folder.
+"""
 
 from __future__ import annotations
 
 import os
+import stat
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from torchdoctor.addresses import without_password
 from torchdoctor.errors import UsageError
 
 INDEX_BASE = "TORCHDOCTOR_INDEX_BASE"
 KEYS = ("index-base",)
 _FILES = (("torchdoctor.toml", ()), ("pyproject.toml", ("tool", "torchdoctor")))
+_TOPS = (".git", ".hg")
 _MOST_BYTES = 1_000_000
 _NEAR = 0.8
 
@@ -24,15 +30,28 @@ class Setting(NamedTuple):
     source: str
 
 
-def index_base() -> Setting | None:
-    """The mirror of the PyTorch index: the variable, else the key ``index-base`` of the nearest file."""
+class Found(NamedTuple):
+    """The table, the path of its file, and the files passed over because another user may have put them there."""
+
+    path: str = ""
+    table: Mapping[str, Any] = {}
+    left_out: tuple[str, ...] = ()
+
+
+def index_base(tell: Callable[[str], None] = lambda _line: None) -> Setting | None:
+    """The mirror of the PyTorch index: the variable, else the key ``index-base`` of the nearest file.
+
+    ``tell`` is given a line about each file that was left out.
+    """
     if value := os.environ.get(INDEX_BASE, "").strip():
         return Setting(value, INDEX_BASE)
-    name, table = nearest_table(Path())
+    name, table, left_out = nearest_table()
+    for path in left_out:
+        tell(f"{path} is left out: another user put it there")
     _check_keys(name, table)
     value = table.get("index-base", "")
     if not isinstance(value, str):
-        raise UsageError(f"{name}: index-base {value!r} is not a text in quotes")
+        raise UsageError(f"{name}: index-base {without_password(repr(value))} is not a text in quotes")
     return Setting(value, name) if value else None
 
 
@@ -46,27 +65,84 @@ def _check_keys(name: str, table: Mapping[str, Any]) -> None:
             raise UsageError(f"{name}: key {key[:40]!r} is not known; did you mean: {near[0]}?")
 
 
-def nearest_table(start: Path) -> tuple[str, Mapping[str, Any]]:
-    """The file's path and the table for torchdoctor in the nearest folder, upwards, that has one; else none."""
-    for folder in _upwards(start):
+def nearest_table(start: Path | None = None) -> Found:
+    """The table for torchdoctor in the nearest folder that has one, from ``start`` (None: the current one) upwards."""
+    left_out = list[str]()
+    for folder in _upwards(start or Path()):
         for name, keys in _FILES:
-            table = _table(folder / name, keys)
+            path = folder / name if _has(folder, name) else None
+            info = _regular(path) if path else None
+            if path is None or info is None:
+                continue
+            is_trusted = _is_trusted(path, info)
+            table = _table(path, info, keys) if is_trusted else None
             if table is not None:
-                return str(folder / name), table
-    return "", {}
+                return Found(str(path), table, tuple(left_out))
+            if not is_trusted and _speaks_of_us(path, info, keys):
+                left_out.append(str(path))
+    return Found(left_out=tuple(left_out))
 
 
 def _upwards(start: Path) -> Iterator[Path]:
+    """The folder and those above it, to the first one that tops a repository or is the user's home."""
     try:
         here = start.resolve()
     except OSError:  # the current folder was removed
         return
-    yield from (here, *here.parents)
+    home = _home()
+    for folder in (here, *here.parents):
+        yield folder
+        if folder == home or any(_has(folder, name) for name in _TOPS):
+            return
 
 
-def _table(path: Path, keys: tuple[str, ...]) -> Mapping[str, Any] | None:
-    text = _text(path, is_ours=not keys)
-    if text is None or (keys and f"[{'.'.join(keys)}" not in text):
+def _has(folder: Path, name: str) -> bool:
+    return os.path.lexists(f"{folder}/{name}")  # no path is made for what is nearly never there: every run looks
+
+
+def _home() -> Path | None:
+    try:
+        return Path("~").expanduser().resolve()
+    except (OSError, RuntimeError):  # nobody's: no user of that number is known
+        return None
+
+
+def _regular(path: Path) -> os.stat_result | None:
+    try:
+        info = path.stat()
+    except OSError:
+        return None
+    return info if stat.S_ISREG(info.st_mode) else None
+
+
+def _is_trusted(path: Path, info: os.stat_result) -> bool:
+    """Whether the file is ours, the system's, or of the one whose folder it is in, where not everybody may write.
+
+    In a folder such as /tmp anybody may put a file above the folders of others.
+    """
+    if sys.platform == "win32":
+        return True
+    user = os.getuid()
+    caller = os.environ.get("SUDO_UID", "") if user == 0 else ""
+    ours = {user, 0, int(caller) if caller.isdecimal() else 0}
+    owners = {info.st_uid, path.lstat().st_uid}
+    if owners <= ours:
+        return True
+    folder = path.parent.stat()
+    return owners <= ours | {folder.st_uid} and not folder.st_mode & stat.S_IWOTH
+
+
+def _speaks_of_us(path: Path, info: os.stat_result, keys: tuple[str, ...]) -> bool:
+    return not keys or _heading(keys) in (_text(path, info, is_ours=False) or "")
+
+
+def _heading(keys: tuple[str, ...]) -> str:
+    return f"[{'.'.join(keys)}"
+
+
+def _table(path: Path, info: os.stat_result, keys: tuple[str, ...]) -> Mapping[str, Any] | None:
+    text = _text(path, info, is_ours=not keys)
+    if text is None or (keys and _heading(keys) not in text):
         return None  # and no TOML is parsed for the many projects that say nothing of us
     table: Any = _parsed(path, text)
     for key in keys:
@@ -90,13 +166,12 @@ def _parsed(path: Path, text: str) -> dict[str, Any]:
     return table
 
 
-def _text(path: Path, *, is_ours: bool) -> str | None:
+def _text(path: Path, info: os.stat_result, *, is_ours: bool) -> str | None:
     """The text of a file; one of other people's that cannot be read says nothing of us."""
     try:
-        if not path.is_file():
-            return None
-        if path.stat().st_size <= _MOST_BYTES:
-            return path.read_text(encoding="utf-8-sig")
+        if info.st_size <= _MOST_BYTES:
+            with path.open(encoding="utf-8-sig") as stream:
+                return stream.read(_MOST_BYTES)
         reason = f"longer than {_MOST_BYTES} bytes"
     except UnicodeDecodeError:
         reason = "not UTF-8"

@@ -9,6 +9,7 @@ import re
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from torchdoctor.patterns import late
 from torchdoctor.records import record
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ class Ordered:
         return self.order >= other.order
 
 
-_NUMBERS = re.compile(r"\d+(?:\.\d+)*")
+_NUMBERS = late(r"\d+(?:\.\d+)*")
 
 
 @record(frozen=True, slots=True)

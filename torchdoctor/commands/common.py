@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from torchdoctor.addresses import without_password
 from torchdoctor.errors import UsageError
 from torchdoctor.prescribe.choices import TOOLS
 from torchdoctor.prescribe.shells import SHELLS
@@ -162,4 +163,4 @@ def save_recording(recording: Recording, path: str) -> None:
 
 def note(line: str) -> None:
     """Say something beside the answer: on stderr."""
-    print(on_one_line(line), file=sys.stderr)
+    print(on_one_line(without_password(line)), file=sys.stderr)

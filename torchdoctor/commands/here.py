@@ -30,7 +30,7 @@ def get_ready() -> None:
 def record_here(
     options: argparse.Namespace,
     asked: Asked | None = None,
-    more: tuple[Want, ...] = (),
+    more: Callable[[], tuple[Want, ...]] = tuple,
     meanwhile: Callable[[], None] = get_ready,
 ) -> Recording:
     """Record the host where the examined Python runs; a Python that cannot be asked is a usage error.
@@ -39,16 +39,21 @@ def record_here(
     ``meanwhile`` is done while the answers are awaited.
     """
     from torchdoctor.live import record
-    from torchdoctor.readers.live import ALL_WANTS
     from torchdoctor.starting import LiveError
     from torchdoctor.which_python import choose_python
 
     proof = _proof(asked, options.timeout) if asked else None
     try:
-        python, wants = choose_python(options.python), (*ALL_WANTS, *more)
+        python, wants = choose_python(options.python), lambda: (*_all_wants(), *more())
         return record(python, wants, timeout=options.timeout, proof=proof, meanwhile=meanwhile)
     except LiveError as error:
         raise UsageError(str(error)) from error
+
+
+def _all_wants() -> tuple[Want, ...]:
+    from torchdoctor.readers.live import ALL_WANTS
+
+    return ALL_WANTS
 
 
 def _proof(asked: Asked, timeout: float | None) -> Proof:
@@ -86,7 +91,7 @@ def writing_of(options: argparse.Namespace, *, here: bool = True) -> Writing:
 
 
 def _mirror() -> str:
-    setting = index_base()
+    setting = index_base(lambda line: note(f"note: {line}"))
     if setting is None:
         return ""
     base = address(setting.value, setting.source)

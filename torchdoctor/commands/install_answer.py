@@ -10,11 +10,9 @@ from pathlib import Path
 from typing import IO
 
 from torchdoctor.addresses import address
-from torchdoctor.commands.batch import answer_lines
 from torchdoctor.commands.common import UNKNOWN, note, parse_formats, put
 from torchdoctor.commands.here import writing_of
 from torchdoctor.commands.host_options import described_keys
-from torchdoctor.commands.install_online import is_there
 from torchdoctor.commands.install_wish import wish_of
 from torchdoctor.errors import UsageError
 from torchdoctor.facts import Request
@@ -22,15 +20,15 @@ from torchdoctor.findings import Text
 from torchdoctor.prescribe.choose import Choice, already_right, choose
 from torchdoctor.prescribe.conditions import Wish
 from torchdoctor.prescribe.described import DescriptionError, describe, with_backend
-from torchdoctor.prescribe.host import Host, host_of
+from torchdoctor.prescribe.host import COMPANIONS, Host, host_of, with_named
 from torchdoctor.prescribe.install import Install, install_of
 from torchdoctor.prescribe.unjudged import unjudged
 from torchdoctor.prescribe.writers import OF_PROJECTS, choose_for
-from torchdoctor.prescribe.writing import IS_LOST, Writing, writing_for
+from torchdoctor.prescribe.writing import Writing, writing_for
+from torchdoctor.readers.live_conda import taken_names
+from torchdoctor.readers.project_files import named
 from torchdoctor.reading import facts_of
 from torchdoctor.recording import Recording
-from torchdoctor.render.json_v1 import install_object
-from torchdoctor.render.text import refusal_lines
 from torchdoctor.tables import Tables
 from torchdoctor.which_python import choose_python
 
@@ -49,11 +47,11 @@ def answer(options: argparse.Namespace, tables: Tables, recording: Recording | N
         return _refuse(choice, wish, known, formats)
     explain = options.explain or any(name == "json" for name, _ in formats)
     install = stays or install_of(choice, wish, writing, known, explain=explain)
-    if options.online and not stays and not is_there(install, host, options.timeout):
+    if options.online and not stays and not _is_there(install, host, options.timeout):
         return 1
     for name, path in formats:
         put(_written(install, name, if_needed=options.if_needed), path)
-    _notes(install, options)
+    _notes(install, options, names_all=host.named is not None)
     return 0
 
 
@@ -63,8 +61,16 @@ def _choose(host: Host, wish: Wish, tables: Tables) -> Choice:
     return right or choose(host, with_backend(host, wish, tables), tables)
 
 
+def _is_there(install: Install, host: Host, timeout: float | None) -> bool:
+    from torchdoctor.commands.install_online import is_there
+
+    return is_there(install, host, timeout)
+
+
 def _written(install: Install, name: str, *, if_needed: bool) -> str:
     if name == "json":
+        from torchdoctor.render.json_v1 import install_object
+
         return json.dumps(install_object(install), indent=1) + "\n"
     if if_needed and not install.needed:
         return ""
@@ -81,8 +87,10 @@ def _host(options: argparse.Namespace, tables: Tables, recording: Recording | No
         if "python" not in given:  # what is printed here is typed here: the path as it is, not as reports show it
             writing = writing_for(facts, writing._replace(python=choose_python(options.python).argv))
             if not writing.python:  # what a report leaves to this command
-                raise UsageError(IS_LOST)
-        return describe(given, tables, host_of(facts, tables)), writing
+                raise UsageError(writing.what_is_lost)
+            writing = writing._replace(taken=taken_names(recording))
+        host = with_named(host_of(facts, tables), named(recording, writing.tool, COMPANIONS))
+        return describe(given, tables, host), writing
     except DescriptionError as error:
         raise UsageError(f"install-cmd: {error}") from error
 
@@ -98,6 +106,8 @@ def _batch(options: argparse.Namespace, wish: Wish, tables: Tables) -> int:
         raise UsageError("--batch describes its hosts line by line: leave the host options out")
     if options.format:
         raise UsageError("--batch answers in JSON lines on stdout: leave --format out")
+    from torchdoctor.commands.batch import answer_lines
+
     writing = _writing(options)
     with _batch_lines(options.batch) as lines:
         for answer in answer_lines(lines, wish, writing, tables):
@@ -120,12 +130,14 @@ def _refuse(choice: Choice, wish: Wish, tables: Tables, formats: list[tuple[str,
     for name, path in formats:
         if name == "json":
             put(json.dumps(None) + "\n", path)
+    from torchdoctor.render.text import refusal_lines
+
     for line in refusal_lines(reason, choice.change, cpu):
         note(line)
     return UNKNOWN if choice.asks else 1
 
 
-def _notes(install: Install, options: argparse.Namespace) -> None:
+def _notes(install: Install, options: argparse.Namespace, *, names_all: bool) -> None:
     if not install.needed:
         note(f"already installed: torch {install.torch} {install.build or ''}".rstrip())
     if install.file and (install.needed or not options.if_needed):
@@ -133,7 +145,8 @@ def _notes(install: Install, options: argparse.Namespace) -> None:
         these = "these are" if options.format else "stdout holds"
         note(f"{these} lines of a file and no commands: they belong into {install.file}{then}")
         note(f"what {install.file} says for another build of torch gives way to them: nothing may stand there twice")
-    if install.tool in OF_PROJECTS and not options.companions and (install.needed or not options.if_needed):
+    is_asked = options.companions or names_all
+    if install.tool in OF_PROJECTS and not is_asked and (install.needed or not options.if_needed):
         note("where the project names torchvision or torchaudio, they move with torch: ask again --with them")
     if not options.explain:
         for warning in install.warnings:

@@ -14,6 +14,7 @@ from torchdoctor.commands.common import (
 from torchdoctor.commands.here import record_here
 from torchdoctor.commands.host_options import add_host_options, described_keys
 from torchdoctor.prescribe.choices import BACKENDS, BATCH_KEYS
+from torchdoctor.recording import Want
 from torchdoctor.settings import INDEX_BASE
 from torchdoctor.tables import Tables
 
@@ -79,12 +80,18 @@ def run(options: argparse.Namespace) -> int:
     tables = open_tables(options.tables)
     recording = None
     if not options.batch and not {"os", "machine"} & described_keys(options).keys():
-        from torchdoctor.readers.live_packages import REQUIRERS
-
-        recording = record_here(options, more=(REQUIRERS,), meanwhile=lambda: _get_ready(tables))
+        recording = record_here(options, more=_more_wants, meanwhile=lambda: _get_ready(tables))
     from torchdoctor.commands.install_answer import answer
 
     return answer(options, tables, recording)
+
+
+def _more_wants() -> tuple[Want, ...]:
+    from torchdoctor.readers.live_conda import WANTS
+    from torchdoctor.readers.live_packages import REQUIRERS
+    from torchdoctor.readers.project_files import WANTS as OF_PROJECTS
+
+    return REQUIRERS, *WANTS, *OF_PROJECTS
 
 
 def _get_ready(tables: Tables) -> None:

@@ -25,22 +25,17 @@ def wish_of(options: argparse.Namespace, tables: Tables) -> Wish:
         newest = max((row.torch, row.build.name) for row in tables.torch_builds.rows if row.cuda)[1]
         known = f"{', '.join(BACKENDS)}, or a variant such as {newest}"
         raise UsageError(f"--backend {options.backend}: not a backend (choose from: {known})")
+    if options.nightly and options.torch is not None:
+        raise UsageError("--nightly has no version to choose: leave --torch out")
     return Wish(
         backend=backend,
-        torch=_nightly(options, tables) if options.nightly else _spec(options.torch),
+        torch=_spec(options.torch),
         companions=_companions(options, tables),
         allow_inferred=options.allow_inferred,
         max_cuda=_cuda(options.max_cuda),
         prefer=options.prefer,
         nightly=options.nightly,
     )
-
-
-def _nightly(options: argparse.Namespace, tables: Tables) -> SpecifierSet | None:
-    """A nightly is built as the newest release is: its builds tell which GPUs and drivers it will serve."""
-    if options.torch is not None:
-        raise UsageError("--nightly has no version to choose: leave --torch out")
-    return _spec(str(tables.torch_builds.newest()))
 
 
 def _cuda(text: str | None) -> CudaVersion | None:

@@ -50,19 +50,26 @@ class Answer(NamedTuple):
 
 def checked_base(text: str) -> str:
     """Return the address of an index without its last slash; raise ``ValueError`` for anything else."""
-    parts = urlsplit(text)
+    try:
+        parts, port = urlsplit(text), urlsplit(text).port
+    except ValueError:  # whose words quote what may be a password
+        raise ValueError("not an address of a host and a port") from None
     if not text.isprintable() or " " in text or parts.query or parts.fragment:
         raise ValueError("not an address without query, fragment and spaces")
-    if parts.scheme not in _SCHEMES or bool(parts.hostname) == (parts.scheme == "file"):
+    is_file = parts.scheme == "file"
+    if parts.scheme not in _SCHEMES or bool(parts.hostname) == is_file or (is_file and port):
         raise ValueError("not an http, https or file address")
-    _ = parts.port  # raises for a port that is none
+    if "@" in parts.path and not is_file:
+        raise ValueError("not an address without an @ behind its host (write %40)")
     return text.rstrip("/")
 
 
 def shown(url: str) -> str:
-    """An address as it may be printed: without name, password and query."""
+    """An address as it may be printed: without query, and without all that may be a name or password."""
     parts = urlsplit(url)
-    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+    plain = urlunsplit((parts.scheme, parts.netloc, parts.path, "", ""))
+    scheme, _, rest = plain.partition("://")
+    return plain if parts.scheme == "file" else f"{scheme}://{rest.rpartition('@')[2]}"
 
 
 def may_lead_to(origin: str, target: str) -> bool:
@@ -90,8 +97,10 @@ class Client:
                 raise kind(f"{shown(url)}: HTTP status {error.code}") from None
         except URLError as error:
             raise IndexReadError(f"{shown(url)}: {error.reason}") from None
-        except (OSError, HTTPException, ValueError) as error:
+        except OSError as error:
             raise IndexReadError(f"{shown(url)}: {str(error) or type(error).__name__}") from None
+        except (HTTPException, ValueError) as error:  # whose words quote the address that a page led to
+            raise IndexReadError(f"{shown(url)}: {type(error).__name__}") from None
 
     def _over_http(self, url: str, accept: str, size: int) -> Answer:
         deadline = time.monotonic() + self.timeout

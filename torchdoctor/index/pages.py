@@ -12,7 +12,7 @@ from torchdoctor.index.client import Answer, Client, IndexReadError, may_lead_to
 
 _ACCEPT = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1"
 _LONGEST_NAME = 300
-_DAY = len("2026-11-30")
+DAY = len("2026-11-30")  # of a time, the day that it begins with
 _MAJOR = "1"  # of the simple API: what is meant to be read by older programs keeps it
 
 
@@ -52,7 +52,7 @@ def _json_files(page: Any, url: str) -> Iterator[IndexFile]:
             url=urljoin(url, item["url"]),
             metadata=_hash(metadata.get("sha256", "")) if isinstance(metadata, dict) else ("" if metadata else None),
             yanked=bool(item.get("yanked", False)),
-            uploaded=str(item.get("upload-time", ""))[:_DAY],
+            uploaded=str(item.get("upload-time") or "")[:DAY],
         )
 
 

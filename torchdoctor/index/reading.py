@@ -7,8 +7,9 @@ from contextlib import suppress
 
 from torchdoctor.index.client import Client, IndexReadError, NoPageError, shown
 from torchdoctor.index.observed import Passed, wheels_of
-from torchdoctor.index.pages import IndexFile, project_files
+from torchdoctor.index.pages import DAY, IndexFile, project_files
 from torchdoctor.index.wheel_names import WheelName
+from torchdoctor.tables.cells import iso_date
 
 TORCH = "torch"
 COMPANIONS = ("torchvision", "torchaudio")
@@ -54,7 +55,19 @@ def _torch(client: Client, base: str, builds: tuple[str, ...]) -> tuple[tuple[st
 def _pages(client: Client, base: str, folders: tuple[str, ...], name: str) -> Iterator[tuple[str, Files]]:
     for folder in folders:
         with suppress(NoPageError):
-            yield folder, project_files(client, f"{base}{folder}", name)
+            yield folder, _dated(project_files(client, f"{base}{folder}", name), f"{base}{folder}/{name}/")
+
+
+def _dated(files: Files, page: str) -> Files:
+    """The files; raise ``IndexReadError`` where one has a day of upload that is none: it would become a cell."""
+    for file in files:
+        try:
+            is_day = not file.uploaded or len(iso_date(file.uploaded)) == DAY
+        except ValueError:
+            is_day = False
+        if not is_day:
+            raise IndexReadError(f"{shown(page)}: {file.name}: upload-time {file.uploaded!r} is not a date")
+    return files
 
 
 def _merged(pages: Iterable[tuple[str, Files]]) -> list[IndexFile]:

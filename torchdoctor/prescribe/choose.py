@@ -14,6 +14,7 @@ from torchdoctor.prescribe.conditions import Judge, Obstacle, Span, Wish
 from torchdoctor.prescribe.drivers import driver_window, first_number, newest_driver
 from torchdoctor.prescribe.host import GpuTarget, Host
 from torchdoctor.prescribe.jetson import JetsonRoute, Refusal, jetson_route
+from torchdoctor.prescribe.nightly import judged_by, lenient, rows_for_nightly, still_built
 from torchdoctor.prescribe.refuse import is_of_conda, refuse
 from torchdoctor.records import record, replace
 from torchdoctor.tables import Tables
@@ -122,19 +123,34 @@ def _serve(judge: Judge, backend: str) -> Choice:
     question = missing(judge)
     if question:
         return Choice(host=host, backend=backend, refusal=question.text, change=question.command(host), asks=True)
-    rows = rows_of(tables, host, backend, judge.pythons)
+    rows = rows_of(tables, host, backend, () if judge.wish.nightly else judge.pythons)
     attempt = judge
     for gpus in _subsets(judge.gpus):
         attempt = judge.with_gpus(gpus) if gpus != judge.gpus else judge
-        row = best(attempt, rows)
+        row = _best_nightly(attempt, rows) if judge.wish.nightly else best(attempt, rows)
         if row:
             return _chosen(attempt, row, backend, judge.gpus)
     every = rows_of(tables, host, backend)
+    if judge.wish.nightly:
+        if every and not still_built(every, tables):
+            return Choice(host=host, backend=backend, refusal=_not_built(tables, backend), is_hopeless=True)
+        every = rows_for_nightly(attempt, every)
     question = _which_python(attempt, every)
     if question:
         return Choice(host=host, backend=backend, refusal=question.text, change=question.command(host), asks=True)
     refusal, change = refuse(attempt, every, backend)
     return Choice(host=host, backend=backend, refusal=refusal, change=change, is_hopeless=change is None)
+
+
+def _best_nightly(judge: Judge, rows: tuple[TorchBuild, ...]) -> TorchBuild | None:
+    """The row to judge a nightly by; nobody promises more of one than is inferred, where no row tells more."""
+    fitting = rows_for_nightly(judge, rows)
+    return best(judge, fitting) or best(lenient(judge), fitting)
+
+
+def _not_built(tables: Tables, backend: str) -> Text:
+    text = "no nightly of {backend} is known: torch {newest} has no such build"
+    return Text(text, backend=backend, newest=tables.torch_builds.newest())
 
 
 def _which_python(judge: Judge, rows: tuple[TorchBuild, ...]) -> Question | None:
@@ -202,7 +218,7 @@ def _variant_rank(row: TorchBuild) -> tuple[int, ...]:
 def _chosen(judge: Judge, row: TorchBuild, backend: str, all_gpus: tuple[GpuTarget, ...]) -> Choice:
     hidden = tuple(gpu for gpu in all_gpus if gpu not in judge.gpus)
     visible = tuple(index for index, gpu in enumerate(all_gpus) if gpu in judge.gpus) if hidden else ()
-    assumed = tuple(judge.assumptions(row))
+    assumed = (*(judged_by(row) if judge.wish.nightly else ()), *judge.assumptions(row))
     why = (*_reasons(judge, row, backend), *assumed)
     return Choice(
         host=judge.host,
@@ -241,7 +257,7 @@ def _reasons(judge: Judge, row: TorchBuild, backend: str) -> Iterator[Text]:
         )
     if backend == "cpu" and row.build.backend != backend:
         yield Text("macOS has one build, with and without GPU support")
-    if row.existence != "read":
+    if row.existence != "read" and not judge.wish.nightly:
         yield Text("torch {torch} for this variant was inferred to exist, and nothing else runs here", torch=row.torch)
 
 
@@ -263,7 +279,7 @@ def rejected(choice: Choice, wish: Wish, tables: Tables) -> Iterator[tuple[Torch
 
 def upgrade_of(choice: Choice, wish: Wish, tables: Tables) -> Upgrade | None:
     """What the newest driver that supports these GPUs would allow beyond the choice, or None."""
-    row = choice.row
+    row = None if wish.nightly else choice.row
     gpus, backend = gpus_to_serve(choice.host, wish)
     judge = Judge(choice.host, wish, tables, tuple(gpu for gpu in gpus if gpu not in choice.hidden))
     newest = None if choice.native_cuda else newest_driver(judge)

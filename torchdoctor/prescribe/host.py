@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
 from torchdoctor.checks.installed import conda_torch, is_foreign, is_from_conda
-from torchdoctor.facts import Facts, Gpu, Unknown, is_known, value_or
-from torchdoctor.records import record
+from torchdoctor.facts import Facts, Gpu, Package, Unknown, is_known, value_or
+from torchdoctor.records import record, replace
 from torchdoctor.tables import Tables
 from torchdoctor.values import Build, DriverVersion, GfxId, GpuArch, Libc, PythonTag, Version
 
@@ -62,6 +63,7 @@ class Host:
     foreign: bool = False  # torch of another maker: NVIDIA's images, a Jetson's index, built from source
     installed: tuple[Installed, ...] = ()
     bound: tuple[str, ...] = ()  # those of the installed companions that the build must have a release of
+    named: tuple[str, ...] | None = None  # more that files of the project name; None: nobody read them
     libraries: tuple[str, ...] = ()  # installed CUDA libraries and compilers that nothing but torch needs
     owners: Owners = Owners()
     pools: bool = False  # pip or uv asks a further index beside the default one
@@ -109,6 +111,12 @@ def host_of(facts: Facts, tables: Tables) -> Host:
         bound=tuple(item.name for item in installed if _works(item, facts, tables)),
         libraries=_libraries(facts, tables),
     )
+
+
+def with_named(host: Host, names: tuple[str, ...] | None) -> Host:
+    """The host with the companions that files of its project name: the build must have a release of each."""
+    fresh = None if names is None else tuple(name for name in names if name not in host.companions)
+    return replace(host, named=fresh, bound=(*host.bound, *(fresh or ())))
 
 
 def _or_unknown(fact: PythonTag | None | Unknown, what: str) -> PythonTag | Unknown:
@@ -179,13 +187,38 @@ def _companions(facts: Facts, tables: Tables) -> Iterator[Installed]:
 
 
 def _libraries(facts: Facts, tables: Tables) -> tuple[str, ...]:
-    """What only torch needs; beside packages that load NVIDIA's libraries without requiring them, not those."""
-    names = dict.fromkeys(item.name for item in facts.packages.items if item.only_torchs)
+    """What only torch needs; beside packages that load NVIDIA's libraries without requiring them, not those.
+
+    A torch that is there tells by what it requires; of one that is gone, the versions of what it left must.
+    """
+    items = facts.packages.items
+    names = tuple(dict.fromkeys(item.name for item in items if item.only_torchs))
     if not names:
         return ()
-    loaders = {row.name for row in tables.neighbours.rows if row.cudnn}
-    are_loaded = any(item.name in loaders for item in facts.packages.items)
+    if not _are_required(names, items):
+        from torchdoctor.prescribe.libraries import left_behind  # which needs this module
+
+        names = left_behind(names, {item.name: item.version for item in items}, tables.torch_builds.rows)
+    known = {row.name for row in tables.neighbours.rows if row.cudnn}
+    are_loaded = any(item.name in known or _is_for_cuda(item.name) for item in items)
     return tuple(name for name in names if not (are_loaded and name.startswith(_NVIDIA)))
+
+
+def _is_for_cuda(name: str) -> bool:
+    """Whether it is built for CUDA by its name, and may load what it does not require: cupy-cuda12x, faiss-gpu-cu12."""
+    return not name.startswith(_NVIDIA) and re.fullmatch(r"cupy|.*-(cu(da)?\d+\w*|gpu)", name) is not None
+
+
+def _are_required(names: Collection[str], items: Iterable[Package]) -> bool:
+    """Whether a torch is there that asks for one of them, or whose requirements nobody has read."""
+    of_torch = [item.requires for item in items if item.name == _TORCH]
+    told = [lines for lines in of_torch if isinstance(lines, tuple)]
+    return len(told) < len(of_torch) or any(_name_in(line) in names for lines in told for line in lines)
+
+
+def _name_in(requirement: str) -> str:
+    found = re.match(r"[A-Za-z0-9._-]+", requirement)
+    return re.sub(r"[-_.]+", "-", found[0]).lower() if found else ""
 
 
 def _works(item: Installed, facts: Facts, tables: Tables) -> bool:

@@ -8,11 +8,12 @@ from typing import NamedTuple
 
 from torchdoctor.findings import Text
 from torchdoctor.prescribe.choose import Choice, Upgrade, choose, rejected, upgrade_of
+from torchdoctor.prescribe.companions import stays_beside
 from torchdoctor.prescribe.conditions import Wish
-from torchdoctor.prescribe.installed import version_of
-from torchdoctor.prescribe.plan import Plan, companions_of, lacks_release, plan_of
+from torchdoctor.prescribe.installed import installed_is, is_in_doubt, is_unasked, version_of
+from torchdoctor.prescribe.plan import PROJECT, Plan, companions_of, lacks_release, plan_of
 from torchdoctor.prescribe.writers import into, uninstall_line, write
-from torchdoctor.prescribe.writing import ASK_AGAIN, Writing, Written
+from torchdoctor.prescribe.writing import ASK_AGAIN, CONDAS, Writing, Written
 from torchdoctor.records import replace
 from torchdoctor.tables import Tables
 from torchdoctor.values import Version
@@ -71,13 +72,15 @@ def install_of(choice: Choice, wish: Wish, writing: Writing, tables: Tables, *, 
         *_hiding(choice),
         *_past_the_mirror(plan, writing),
         *_without(choice, wish, writing, tables),
+        *_in_doubt(choice, wish, tables),
+        *_beside_jetsons(choice, plan, wish),
         *_held_back(choice, plan, wish, tables),
         *_newer_than_the_tables(choice, tables),
     )
     written = write(plan, writing) if writing.python else Written((ASK_AGAIN,))
     return Install(
         needed=bool(plan.changes),
-        torch=str(row.torch) if row and not plan.pre else None,
+        torch=_torch_of(choice, plan),
         build=row.build.name if row else None,
         index_url=plan.index_url,
         commands=written.commands,
@@ -92,6 +95,13 @@ def install_of(choice: Choice, wish: Wish, writing: Writing, tables: Tables, *, 
     )
 
 
+def _torch_of(choice: Choice, plan: Plan) -> str | None:
+    """The version where it is known: of an index that decides for itself, only what is there and stays."""
+    if choice.row and not plan.pre:
+        return str(choice.row.torch)
+    return None if plan.changes or not isinstance(choice.host.torch, str) else choice.host.torch
+
+
 def _wheels(plan: Plan) -> Iterator[Wheel]:
     """None for packages of conda, and where no version is known."""
     if plan.row is None or plan.pre or plan.row.is_of_conda:
@@ -103,6 +113,10 @@ def _wheels(plan: Plan) -> Iterator[Wheel]:
 def _how(choice: Choice, plan: Plan, writing: Writing) -> Iterator[Text]:
     if writing.reason:
         yield writing.reason
+    if writing.apart and writing.tool in CONDAS:
+        from torchdoctor.prescribe.writers.conda import about_new  # of no use to any other tool
+
+        yield about_new(plan, writing)
     moved = [name for name in plan.remove if name in choice.host.libraries]
     if moved:
         yield Text("{count} libraries of the torch there go first: the new ones take their folders", count=len(moved))
@@ -127,16 +141,43 @@ def _without(choice: Choice, wish: Wish, writing: Writing, tables: Tables) -> It
             yield Text(text, name=name, torch=row.torch, build=row.build, installed=installed, command=command)
 
 
+def _in_doubt(choice: Choice, wish: Wish, tables: Tables) -> Iterator[Text]:
+    """Companions that stay though they may not go with the build: nobody asked for them, and the bound is inferred."""
+    row = choice.row
+    if row is None or row.is_of_conda:
+        return
+    for name, installed in choice.host.installed:
+        release = tables.companions.find(name, installed)
+        is_left = is_unasked(name, wish) and release is not None and is_in_doubt(name, installed, tables)
+        if is_left and not (stays_beside(row, name, installed, tables) or lacks_release(choice, name, tables)):
+            text = "{name} {installed} stays: that it does not go with torch {torch} is only inferred (--with moves it)"
+            yield Text(text, name=name, installed=installed, torch=row.torch)
+
+
+def _beside_jetsons(choice: Choice, plan: Plan, wish: Wish) -> Iterator[Text]:
+    """Companions that were asked for or are there, where it is not known that a Jetson's own index holds them."""
+    for name in companions_of(choice, wish) if choice.jetson else ():
+        installed = version_of(choice, name)
+        if installed and plan.changes:
+            text = "{name} {installed} stays and may not load beside another torch: whether {index} has it is not known"
+            yield Text(text, name=name, installed=installed, index=plan.index_url)
+        elif not installed:
+            yield Text("{name} is left out: whether {index} has it is not known", name=name, index=plan.index_url)
+
+
 def _held_back(choice: Choice, plan: Plan, wish: Wish, tables: Tables) -> Iterator[Text]:
-    """That a newer torch would run here, were it not for companions that are installed."""
+    """That a newer torch would run here, were it not for companions that are installed: not where torch stays."""
     bound, row = choice.host.bound, choice.row
-    if row is None or not bound or not any(pin.name == "torch" for pin in plan.changes):
+    if row is None or not bound or installed_is(choice) or not any(pin.name == "torch" for pin in plan.changes):
         return
     free = choose(replace(choice.host, bound=()), wish, tables)
     if free.row and free.backend == choice.backend and free.row.torch > row.torch:
         names = ", ".join(name for name in bound if lacks_release(free, name, tables))
-        text = "torch {newer} {build} would run here, but no {names} exists for it, which is installed"
-        yield Text(text, newer=free.row.torch, build=free.row.build, names=names)
+        text = "torch {newer} {build} would run here, but no {names} exists for it, which is {state}"
+        if names:
+            is_named = set(names.split(", ")) <= set(choice.host.named or ())
+            state = "named by the project" if is_named else "installed"
+            yield Text(text, newer=free.row.torch, build=free.row.build, names=names, state=state)
 
 
 def _newer_than_the_tables(choice: Choice, tables: Tables) -> Iterator[Text]:
@@ -153,9 +194,15 @@ def _newer_than_the_tables(choice: Choice, tables: Tables) -> Iterator[Text]:
 
 def _past_the_mirror(plan: Plan, writing: Writing) -> Iterator[Text]:
     """That packages come from elsewhere than the index that was set: it mirrors the official one alone."""
-    if writing.index_base and not plan.index_url.startswith(writing.index_base):
+    if not writing.index_base:
+        return
+    if not plan.index_url.startswith(writing.index_base):
         text = "the index base is a mirror of the PyTorch index, and these packages come from {other}: it is not used"
         yield Text(text, other=plan.index_url or "conda-forge")
+    named = plan.elsewhere if into(writing.tool) == PROJECT else [pin for pin in plan.elsewhere if pin in plan.changes]
+    if named:
+        names = ", ".join(pin.name for pin in named)
+        yield Text("from the installer's default index and not from the index base: {names}", names=names)
 
 
 def _hiding(choice: Choice) -> tuple[Text, ...]:

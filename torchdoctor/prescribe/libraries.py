@@ -7,14 +7,17 @@ before the new one comes, for it would take files of the new one with it. What n
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterable, Mapping
 
 from torchdoctor.facts import is_known
+from torchdoctor.patterns import late
 from torchdoctor.prescribe.choose import Choice
 from torchdoctor.tables.torch_builds import TorchBuild
 from torchdoctor.values import Build
 
-_TRITON = re.compile(r"(pytorch-)?triton(-\w+)?")
-_MAJOR = re.compile(r".*-cu(\d+)")
+_TRITON = late(r"(pytorch-)?triton(-\w+)?")
+_MAJOR = late(r".*-cu(\d+)")
+_OF_OLD = "nvidia-cublas"  # it has a suffix in the majors whose libraries all have one
 
 
 def superseded(choice: Choice, *, is_replaced: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -31,6 +34,38 @@ def superseded(choice: Choice, *, is_replaced: bool) -> tuple[tuple[str, ...], t
     first = tuple(name for name in going if _shares_its_folder(name, row)) if is_replaced else ()
     last = tuple(name for name in going if not _shares_its_folder(name, row))
     return first, last
+
+
+def left_behind(names: Iterable[str], versions: Mapping[str, str], rows: Iterable[TorchBuild]) -> tuple[str, ...]:
+    """Those of the libraries that a torch which is gone surely brought; ``versions`` are of all that is installed.
+
+    A torch asks for exact versions, and its cuDNN, NCCL and triton together are no other package's. The compilers for
+    other vendors' GPUs are torch's by their names.
+    """
+    majors = {row.cuda.major for row in rows if row.cuda and _left_all(row, row.cuda.major, versions)}
+    of_new = any(f"{_OF_OLD}-cu{major}" not in versions for major in majors)
+    return tuple(name for name in names if _is_proven(name, majors, of_new=of_new))
+
+
+def _left_all(row: TorchBuild, major: int, versions: Mapping[str, str]) -> bool:
+    """Whether all three are there as the build asks for them; a row that does not tell its cuDNN proves nothing."""
+    cudnn, nccl = (versions.get(f"nvidia-{name}-cu{major}", "") for name in ("cudnn", "nccl"))
+    is_told = bool(row.cudnn and nccl and row.triton) and triton_of(row) == "triton"
+    is_same = cudnn == row.cudnn and row.nccl in {"", nccl}
+    return is_told and is_same and _is_asked_for(versions.get("triton", ""), row.triton)
+
+
+def _is_asked_for(version: str, cell: str) -> bool:
+    """Whether a triton is the one of a cell: ``3.5.1``, or ``~=3.8.0`` and what follows within 3.8."""
+    least = cell.removeprefix("~=")
+    return version == least or (cell != least and version.startswith(least.rpartition(".")[0] + "."))
+
+
+def _is_proven(name: str, majors: Collection[int], *, of_new: bool) -> bool:
+    if _TRITON.fullmatch(name):
+        return name != "triton" or bool(majors)
+    named = _MAJOR.fullmatch(name)
+    return int(named[1]) in majors if named else of_new
 
 
 def triton_of(row: TorchBuild) -> str:

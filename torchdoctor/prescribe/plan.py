@@ -10,7 +10,15 @@ from torchdoctor.prescribe.choose import Choice
 from torchdoctor.prescribe.companions import release_beside, stays_beside
 from torchdoctor.prescribe.conditions import Wish
 from torchdoctor.prescribe.host import COMPANIONS, Owners
-from torchdoctor.prescribe.installed import companion_is_right, installed_is, is_labelled, version_of
+from torchdoctor.prescribe.installed import (
+    companion_is_right,
+    installed_is,
+    is_in_doubt,
+    is_labelled,
+    is_right_for_jetson,
+    is_unasked,
+    version_of,
+)
 from torchdoctor.prescribe.libraries import superseded, triton_of
 from torchdoctor.tables import Tables
 from torchdoctor.tables.companions import Companion
@@ -96,7 +104,7 @@ def plan_of(choice: Choice, wish: Wish, tables: Tables, index_base: str = "", in
     A version without its label would be satisfied by any build that is there, or by one of a further index: one that
     a project's file names, too. An image starts empty, whatever this host holds.
     """
-    plan, python = _plan_of(choice, wish, tables, index_base, into), choice.host.python
+    plan, python = _plan_of(choice, wish, tables, index_base), choice.host.python
     first, last = superseded(choice, is_replaced=any(pin.name == "torch" for pin in plan.changes))
     plan = plan._replace(remove=tuple(dict.fromkeys((*plan.remove, *first))), orphans=last)
     version = "" if isinstance(python, Unknown) else f"{python.major}.{python.minor}"
@@ -105,7 +113,7 @@ def plan_of(choice: Choice, wish: Wish, tables: Tables, index_base: str = "", in
     return plan._replace(row=choice.row, owners=choice.host.owners, os=str(choice.host.os), python=version)
 
 
-def _plan_of(choice: Choice, wish: Wish, tables: Tables, index_base: str, into: str) -> Plan:
+def _plan_of(choice: Choice, wish: Wish, tables: Tables, index_base: str) -> Plan:
     if choice.jetson:
         return _jetson_plan(choice, wish, tables)
     row = choice.row
@@ -115,7 +123,7 @@ def _plan_of(choice: Choice, wish: Wish, tables: Tables, index_base: str, into: 
         return _nightly_plan(choice, row, wish, tables, index_base)
     if row.is_of_conda:
         return _conda_plan(choice, row, wish)
-    source = None if _is_default(row, choice, into) and not index_base else _source(tables, row, index_base)
+    source = None if _is_default(row) and not index_base else _source(tables, row, index_base)
     label = row.build.name if source and is_labelled(row) else ""
     found = tuple(_releases(choice, row, wish, tables))
     elsewhere = tuple(_pin(release, "") for release in found if source and _is_on_pypi_only(release))
@@ -124,7 +132,8 @@ def _plan_of(choice: Choice, wish: Wish, tables: Tables, index_base: str, into: 
     right = {pin for pin, release in companions.items() if companion_is_right(choice, release)}
     owners = choice.host.owners
     is_right = installed_is(choice) and not owners.conda
-    due = (*(() if is_right else (torch,)), *(pin for pin in companions if pin not in right))
+    idle = set(choice.host.named or ()) - set(wish.companions) if is_right else set()  # perhaps of a group left out
+    due = (*(() if is_right else (torch,)), *(pin for pin in companions if pin not in right and pin.name not in idle))
     passing = (pin.name for pin in due if pin in companions and _passes_for_it(companions[pin], choice))
     # Where conda's torch goes, pip's loses files to it and would still pass for whole.
     remove = tuple(dict.fromkeys((*(owners.pip if owners.conda else ()), *passing)))
@@ -138,15 +147,17 @@ def _plan_of(choice: Choice, wish: Wish, tables: Tables, index_base: str, into: 
     )
 
 
-def _is_default(row: TorchBuild, choice: Choice, into: str) -> bool:
-    """Whether the plain version gets this build from PyPI: no other one, here or on a further index, passes for it."""
-    is_alone = choice.host.torch is None and not choice.host.pools and into == ENVIRONMENT
-    return bool(row.on_pypi and (is_alone or not is_labelled(row)))
+def _is_default(row: TorchBuild) -> bool:
+    """Whether PyPI is named by no index: it holds the one build that there is for this system, and none has a label.
+
+    A plain version of any other row would be taken from whatever index pip or uv is set to ask, and from any build.
+    """
+    return bool(row.on_pypi and not is_labelled(row))
 
 
 def companions_of(choice: Choice, wish: Wish) -> tuple[str, ...]:
-    """The companions that move with torch: those asked for and those installed."""
-    return tuple(dict.fromkeys((*wish.companions, *choice.host.companions)))
+    """The companions that move with torch: those asked for, those installed, and those that the project names."""
+    return tuple(dict.fromkeys((*wish.companions, *choice.host.companions, *(choice.host.named or ()))))
 
 
 def lacks_release(choice: Choice, name: str, tables: Tables) -> bool:
@@ -161,13 +172,13 @@ def lacks_release(choice: Choice, name: str, tables: Tables) -> bool:
 def _releases(choice: Choice, row: TorchBuild, wish: Wish, tables: Tables) -> Iterator[Companion]:
     """The release of each companion: the one installed where it goes with the build, unless none of its wheels differ.
 
-    One that the tables do not know is left as it is, but those whose every release belongs to one torch.
+    One that the tables do not know, or for which they only infer the torch that it goes with, is left as it is where
+    nobody asked for it; but for those whose every release belongs to one torch.
     """
     for name in companions_of(choice, wish):
         installed = version_of(choice, name)
         there = stays_beside(row, name, installed, tables) if installed else None
-        is_of_any_build = name not in COMPANIONS and name not in wish.companions
-        if is_of_any_build and (tables.companions.find(name, installed) is None or (there and not there.is_pinned)):
+        if is_unasked(name, wish) and (is_in_doubt(name, installed, tables) or (there and not there.is_pinned)):
             continue
         if there and companion_is_right(choice, there):
             yield there
@@ -176,18 +187,20 @@ def _releases(choice: Choice, row: TorchBuild, wish: Wish, tables: Tables) -> It
 
 
 def _jetson_plan(choice: Choice, wish: Wish, tables: Tables) -> Plan:
-    route = choice.jetson
-    path = route.index_path if route else ""
-    companions = companions_of(choice, wish)
-    pins = (Pin("torch", spec=str(wish.torch or "")), *map(Pin, companions))
+    """Torch alone: of its companions, no table says which ones the Jetson's own index holds."""
+    path = choice.jetson.index_path if choice.jetson else ""
+    pins = (Pin("torch", spec=str(wish.torch or "")),)
     source = Source(f"jetson-{path.replace('/', '-')}", tables.indexes.url("jetson", path=path))
-    return Plan(pins, source, remove=() if choice.host.torch is None else ("torch", *companions), changes=pins)
+    if is_right_for_jetson(choice, wish):
+        return Plan(pins, source)
+    return Plan(pins, source, remove=() if choice.host.torch is None else ("torch",), changes=pins)
 
 
 def _nightly_plan(choice: Choice, row: TorchBuild, wish: Wish, tables: Tables, index_base: str) -> Plan:
     """Whatever torch is there must go: a final release may sort above the nightly, and any satisfies the name."""
-    names = (name for name in companions_of(choice, wish) if not lacks_release(choice, name, tables))
-    pins = tuple(map(Pin, ("torch", *names)))
+    there = [name for name in companions_of(choice, wish) if not lacks_release(choice, name, tables)]
+    stays = {name for name in there if is_unasked(name, wish) and is_in_doubt(name, version_of(choice, name), tables)}
+    pins = tuple(map(Pin, ("torch", *(name for name in there if name not in stays))))
     variant = f"nightly/{_variant(row)}"
     url = f"{index_base.rstrip('/')}/{variant}" if index_base else tables.indexes.url("pytorch", variant=variant)
     remove = () if choice.host.torch is None else tuple(pin.name for pin in pins)
@@ -199,9 +212,9 @@ def _conda_plan(choice: Choice, row: TorchBuild, wish: Wish) -> Plan:
     """The solver of conda fits the companions itself; what kind of build it is, the name of the package says."""
     kind = "pytorch-gpu" if row.build.backend == "cuda" else "pytorch-cpu" if row.os != "macos" else "pytorch"
     there = [name for name in choice.host.companions if name in COMPANIONS]
-    names = tuple(dict.fromkeys((*wish.companions, *there)))
+    names = tuple(dict.fromkeys((*wish.companions, *there, *(choice.host.named or ()))))
     pins = (Pin(kind, str(row.torch)), *map(Pin, names))
-    is_right = installed_is(choice) and not choice.host.owners.pip and set(names) <= set(there)
+    is_right = installed_is(choice) and not choice.host.owners.pip and set(wish.companions) <= set(there)
     return Plan(pins, changes=() if is_right else pins)
 
 

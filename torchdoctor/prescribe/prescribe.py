@@ -43,14 +43,14 @@ def prescribe(facts: Facts, findings: Sequence[Finding], writing: Writing, table
             refusal=choice.refusal or Text("a GPU is required and no GPU of this host can be served"),
             change=choice.change,
         )
-    return Prescription(install=_without_password(install_of(choice, Wish(), writing, tables)))
+    return Prescription(install=without_passwords(install_of(choice, Wish(), writing, tables)))
 
 
 def _proves_it_broken(finding: Finding) -> bool:
     return finding.severity == "error" and any(remedy.installs for remedy in finding.remedies)
 
 
-def _without_password(install: Install) -> Install:
+def without_passwords(install: Install) -> Install:
     """A report goes to others: a command with a password in it stays out, for the one that prints it."""
     index_url = without_password(install.index_url)
     if any(line != without_password(line) for line in (*install.commands, *install.lines)):
@@ -64,7 +64,7 @@ def _confirm(host: Host, writing: Writing, tables: Tables) -> Install | None:
     if choice.row is None:
         return None
     install = install_of(choice, Wish(), writing, tables, explain=False)
-    return _without_password(install._replace(needed=False))
+    return without_passwords(install._replace(needed=False))
 
 
 def _installed(host: Host, tables: Tables) -> Choice:

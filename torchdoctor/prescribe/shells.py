@@ -7,14 +7,15 @@ import shlex
 from collections.abc import Sequence
 
 from torchdoctor.errors import UsageError
+from torchdoctor.patterns import late
 
 SHELLS = ("posix", "cmd", "powershell")
 
-_PLAIN = re.compile(r"[A-Za-z0-9_./\\:=+@,~-]+")
+_PLAIN = late(r"[A-Za-z0-9_./\\:=+@,~-]+")
 # PowerShell takes typographic quotes for plain ones, and they end what those began.
-_SINGLE = re.compile("['\N{LEFT SINGLE QUOTATION MARK}-\N{SINGLE HIGH-REVERSED-9 QUOTATION MARK}]")
-_SPECIAL = re.compile('[$`"\N{LEFT DOUBLE QUOTATION MARK}-\N{DOUBLE LOW-9 QUOTATION MARK}]')
-_NOT_FOR_CMD = re.compile(r'[%"\r\n]')  # what it reads inside quotes too, and nothing escapes at its prompt
+_SINGLE = late("['\N{LEFT SINGLE QUOTATION MARK}-\N{SINGLE HIGH-REVERSED-9 QUOTATION MARK}]")
+_SPECIAL = late('[$`"\N{LEFT DOUBLE QUOTATION MARK}-\N{DOUBLE LOW-9 QUOTATION MARK}]')
+_NOT_FOR_CMD = late(r'[%"\r\n]')  # what it reads inside quotes too, and nothing escapes at its prompt
 
 
 def join(words: Sequence[str], shell: str) -> str:
@@ -28,6 +29,8 @@ def join(words: Sequence[str], shell: str) -> str:
 
 
 def _posix(word: str) -> str:
+    if word in {"~", "~/"}:
+        return word
     if word.startswith("~/"):
         return "~/" + shlex.quote(word[2:])
     return shlex.quote(word)
@@ -37,15 +40,17 @@ def _cmd(word: str) -> str:
     odd = _NOT_FOR_CMD.search(word)
     if odd:
         raise UsageError(f"no quotes keep {odd[0]!r} from cmd: {word!r} needs --shell powershell")
-    if (_PLAIN.fullmatch(word) and not set(word) & set(",=")) or _is_pin(word):
-        return _expand(word, "%USERPROFILE%")
+    is_plain = _PLAIN.fullmatch(word) and not set(word) & set(",=") and not _is_home(word)
+    if is_plain or _is_pin(word):
+        return word
+    word = _in_home(word, "%USERPROFILE%") if _is_home(word) else word
     slashes = len(word) - len(word.rstrip("\\"))  # before the closing quote, each stands for half of one
-    return f'"{_expand(word, "%USERPROFILE%")}{slashes * chr(92)}"'
+    return f'"{word}{slashes * chr(92)}"'
 
 
 def _powershell(word: str) -> str:
-    if word.startswith(("~/", "~\\")):
-        return '"' + _expand("~" + _SPECIAL.sub(r"`\g<0>", word[1:]), "$env:USERPROFILE") + '"'
+    if _is_home(word):
+        return '"' + _in_home(_SPECIAL.sub(r"`\g<0>", word), "$env:USERPROFILE") + '"'
     return word if _PLAIN.fullmatch(word) and "," not in word and word[0] != "@" else f"'{_SINGLE.sub(_twice, word)}'"
 
 
@@ -53,8 +58,13 @@ def _twice(match: re.Match[str]) -> str:
     return match[0] * 2
 
 
-def _expand(word: str, home: str) -> str:
-    return home + word[1:].replace("/", "\\") if word.startswith(("~/", "~\\")) else word
+def _is_home(word: str) -> bool:
+    return word == "~" or word.startswith(("~/", "~\\"))
+
+
+def _in_home(word: str, home: str) -> str:
+    """With what stands for the home folder: to be quoted, for on many a host that holds a blank."""
+    return home + word[1:].replace("/", "\\")
 
 
 def _is_pin(word: str) -> bool:

@@ -12,14 +12,15 @@ from torchdoctor.checks.installed import is_from_conda
 from torchdoctor.errors import UsageError
 from torchdoctor.facts import Facts, is_known, value_or
 from torchdoctor.findings import Text
+from torchdoctor.patterns import late
 from torchdoctor.which_python import is_local
 
 VENV = ".venv"
-_LEFT_OUT = re.compile(r"^~|<[^<>/]*>")  # what redaction puts in the place of a home folder or a name
-APART = "torch"  # the conda environment that is made where the examined one is not to be changed
+_LEFT_OUT = late(r"^~|<[^<>/]*>")  # what redaction puts in the place of a home folder or a name
 UNNAMED = ("python",)
 # A path that holds a user's name is not in the report; the command that prints it is.
 ASK_AGAIN = "torchdoctor install-cmd"
+IS_ELSEWHERE = "where the project lies does not show: name its Python by --python PATH, or run torchdoctor there"
 IS_LOST = "which conda environment it is does not show: name its Python by --python PATH, or run torchdoctor there"
 
 
@@ -50,6 +51,8 @@ class Writing(NamedTuple):
     is_lost: bool = False  # its path, or the way to the conda there, is not known
     enter: Sequence[str] = ()  # what starts a program where the interpreter is, if that is another place than this
     apart: bool = False  # conda's packages do not belong where the interpreter is: its base, or none of conda
+    taken: frozenset[str] | None = None  # names of conda environments that are there; None: nobody looked
+    project: str = ""  # the folder of the project, where it is another than the current one
     image_build: bool = False  # no driver is in sight where the command runs
     overruled: bool = False  # UV_TORCH_BACKEND is set, and overrules every index that uv is given
     asked: bool = False  # the tool was named by the user: no other one is taken in its place
@@ -63,9 +66,6 @@ class Writing(NamedTuple):
             return Text("UV_TORCH_BACKEND is set here and overrules the index: clear it first")
         if self.override:
             return Text("the distribution manages this Python: pip needs --break-system-packages")
-        if self.apart and self.tool in _CONDAS:
-            text = "{tool} makes a new environment, and asks first if there is one of that name: {command} enters it"
-            return Text(text, tool=self.tool, command=f"{self.tool} activate {APART}")
         return None
 
     @property
@@ -75,13 +75,30 @@ class Writing(NamedTuple):
             raise UsageError(IS_LOST)
         return ("--prefix", self.prefix) if self.prefix else ()
 
+    @property
+    def what_is_lost(self) -> str:
+        """What to say where the lines cannot be written from what is known."""
+        return IS_ELSEWHERE if "<" in self.project else IS_LOST
+
+    @property
+    def in_project(self) -> str:
+        """The folder of the project, to be named to its tool; empty where it is the current one."""
+        if "<" in self.project:
+            raise UsageError(IS_ELSEWHERE)
+        return self.project
+
+    def file(self, name: str) -> str:
+        """The path of a file of the project."""
+        return f"{self.in_project.rstrip('/')}/{name}" if self.in_project else name
+
     def for_system(self, os_name: str) -> Writing:
         """With the shell and the tool chosen, where nobody chose them."""
         shell = self.shell or ("powershell" if os_name == "windows" else "posix")
         return self._replace(shell=shell, tool=self.tool or "pip")
 
 
-_CONDAS = {"conda", "mamba"}
+CONDAS = {"conda", "mamba"}
+_OF_PROJECTS = {"uv-project", "poetry", "pdm", "hatch", "pixi"}
 
 
 def writing_for(facts: Facts, writing: Writing) -> Writing:
@@ -98,9 +115,22 @@ def writing_for(facts: Facts, writing: Writing) -> Writing:
         takes_uv = is_path and not writing.tool
         writing = writing._replace(tool="uv") if takes_uv else writing._replace(bootstrap=writing.tool in _OF_PIP)
     writing = _for_conda(facts, writing, is_path=is_path)
-    if writing.is_lost and not is_told and (writing.tool in _CONDAS or is_from_conda(facts)):
+    if writing.tool in _OF_PROJECTS and is_path:
+        writing = writing._replace(project=_project(facts, writing))
+        if "<" in writing.project and not is_told:
+            writing = writing._replace(python=())
+    if writing.is_lost and not is_told and (writing.tool in CONDAS or is_from_conda(facts)):
         writing = writing._replace(python=())  # a report: install-cmd knows more, or says what to type
     return writing.for_system(value_or(facts.os.name, ""))
+
+
+def _project(facts: Facts, writing: Writing) -> str:
+    """The project's folder by the path that was typed, as far as it is one: reports leave a user's name out."""
+    folder = value_or(facts.place.project_folder, "")
+    head, typed = _LEFT_OUT.split(folder)[-1], writing.python[0].replace("\\", "/")
+    if folder == head or not head or f"{head}/" not in typed:
+        return folder
+    return typed[: typed.rindex(f"{head}/")] + head
 
 
 # Tools that install into the examined environment itself; empty: pip, unless something speaks against it.

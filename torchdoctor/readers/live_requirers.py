@@ -8,36 +8,41 @@ from typing import Any
 
 from torchdoctor.readers.live_packages import normalised
 
-# People import these by themselves: that no package requires one says nothing.
-_ON_THEIR_OWN = ("nvidia-ml-py", "nvidia-pyindex", "cuda-python")
-_OF_FRAMEWORKS = "nvidia-nccl"  # what nobody installs by hand: it came with torch or its like, and the others with it
-_LIBRARIES = ("nvidia-", "cuda-", "triton-", "pytorch-triton")
-_OF_TORCH = re.compile(r"nvidia-[\w-]+-cu\d+|cuda-toolkit|cuda-bindings|(?:pytorch-)?triton")
+_NVIDIA, _FINDER = "nvidia-", "cuda-pathfinder"  # who requires that one loads any library it finds
+_LIBRARIES = (_NVIDIA, "cuda-", "triton-", "pytorch-triton")
+# What official builds of torch ask for: NVIDIA publishes many more, which are other packages' alone.
+_OF_TORCH = re.compile(
+    r"nvidia-(cublas|cuda-cupti|cuda-nvrtc|cuda-runtime|cudnn|cufft|cufile|curand|cusolver|cusparse|cusparselt|nccl"
+    r"|nvjitlink|nvshmem|nvtx)(-cu\d+)?|cuda-(toolkit|bindings|pathfinder)|triton(-rocm|-xpu)?|pytorch-triton(-\w+)?"
+)
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 
 Row = Mapping[str, Any]
 
 
 def only_torchs(rows: Sequence[Row]) -> frozenset[str]:
-    """The libraries that neither a person nor any package but torch asked for, directly or through another of them.
+    """The libraries that torch asks for and neither a person nor any other package, directly or through another.
 
-    A requirement counts whatever its marker or extra says.
+    A requirement of another package counts whatever its marker or extra says. Where no torch asks for any, these are
+    libraries of the kind that one leaves behind: whether one did, their versions must tell.
     """
     names = {normalised(row) for row in rows if _is_library(normalised(row))}
     asked: dict[str, set[str]] = {}
     for row in rows:
         asked.setdefault(normalised(row), set()).update(_required(row) & names)
-    came_with_torch = _closure(asked.get("torch", ()) or _left(names), asked)
-    libraries = [row for row in rows if normalised(row) in names]
-    kept = {normalised(row) for row in libraries if _stays_by_itself(row, came_with_torch)}
+    of_torch = _of_torch(names, asked)
+    kept = names - of_torch
+    kept.update(normalised(row) for row in rows if normalised(row) in of_torch and _stays_by_itself(row))
     kept.update(*(asked[name] for name in asked if name != "torch" and name not in names))
-    return frozenset(names - _closure(kept, asked))
+    needed = _closure(kept, asked)
+    return frozenset(name for name in of_torch - needed if _FINDER not in needed or not name.startswith(_NVIDIA))
 
 
-def _left(names: set[str]) -> set[str]:
-    """What a torch that went has brought, where it surely was one: its own kind of names, and what these require."""
-    was_there = any(name.startswith(_OF_FRAMEWORKS) for name in names)
-    return {name for name in names if was_there and _OF_TORCH.fullmatch(name)}
+def _of_torch(names: Iterable[str], asked: Mapping[str, set[str]]) -> set[str]:
+    """What torch asks for, and what that asks for in turn but for the extras of others; else what one may have left."""
+    direct = asked.get("torch", set())
+    further = _closure(direct, asked) if direct else names
+    return direct | {name for name in further if _OF_TORCH.fullmatch(name)}
 
 
 def _is_library(name: str) -> bool:
@@ -50,12 +55,10 @@ def _required(row: Row) -> set[str]:
     return {normalised({"name": match[0]}) for match in found if match}
 
 
-def _stays_by_itself(row: Row, came_with_torch: Iterable[str]) -> bool:
+def _stays_by_itself(row: Row) -> bool:
     """Whether a person may have asked for it: pip notes that, uv marks all alike, others do not tell."""
-    name, installer = normalised(row), str(row.get("installer", "")).strip().lower()
-    if name in _ON_THEIR_OWN or installer not in {"pip", "uv"}:
-        return True
-    return bool(row.get("requested")) if installer == "pip" else name not in came_with_torch
+    installer = str(row.get("installer", "")).strip().lower()
+    return installer not in {"pip", "uv"} or (installer == "pip" and bool(row.get("requested")))
 
 
 def _closure(names: Iterable[str], asked: Mapping[str, set[str]]) -> set[str]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
+
+from torchdoctor.patterns import late
 
 # What GitHub, Azure and TeamCity obey in a log: at the beginning of a line, or anywhere in it.
 _MARKED_COMMAND = r"(?<=#)(?=#(?:\[|vso\[|teamcity\[))"
-_COMMAND = re.compile(rf"^\s*(?=::)|{_MARKED_COMMAND}")
-_IN_JSON = re.compile(rf"{_MARKED_COMMAND}#|[\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_COMMAND = late(rf"^\s*(?=::)|{_MARKED_COMMAND}")
+_IN_JSON = late(rf"{_MARKED_COMMAND}#|[\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 class Line(NamedTuple):

@@ -71,10 +71,16 @@ def yes_no_unknown(text: str) -> bool | None:
 
 def iso_date(text: str) -> str:
     """Read a date such as 2026-11-30 or a month such as 2026-11, kept as text: ISO dates order as text."""
-    shape = "".join("0" if character.isdecimal() else character for character in text)
-    if shape not in {"0000-00-00", "0000-00"}:
+    shape = "".join("0" if character.isdecimal() and character.isascii() else character for character in text)
+    if shape not in {"0000-00-00", "0000-00"} or not _is_in_calendar(*map(int, text.split("-"))):
         raise ValueError(f"not an ISO date: {text[:60]!r}")
     return text
+
+
+def _is_in_calendar(year: int, month: int, day: int = 1) -> bool:
+    is_leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+    days = (31, 29 if is_leap else 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)  # no datetime: it takes time to load
+    return 1 <= month <= len(days) and 1 <= day <= days[month - 1]
 
 
 def date_or_empty(text: str) -> str:

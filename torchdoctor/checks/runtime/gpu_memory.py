@@ -85,9 +85,8 @@ def out_of_memory(facts: Facts, tables: Tables) -> Iterator[Finding]:
 
 def _messages(facts: Facts, tables: Tables) -> list[_Message]:
     """The messages of errors that ended something, not of a quotation or of one got over."""
-    known = tables.known_errors
     real = [error for error in facts.quoted.errors if not error.doubtful]
-    real = [error for error in real if (entry := known.find(error.id)) and entry.finding in _FINDINGS]
+    real = [one for one in real if (entry := tables.known_errors.find(one.id)) and entry.finding in _FINDINGS]
     messages = [_Message(error.memory, error) for error in real if error.memory]
     return messages or [_Message(facts.exhausted) for _ in real[:1] if is_known(facts.exhausted.tried)]
 

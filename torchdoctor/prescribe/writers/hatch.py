@@ -15,7 +15,8 @@ def write(plan: Plan, writing: Writing) -> Written:
     """Return the lines of pyproject.toml and a command that makes hatch install them.
 
     The index is an extra one, so that the project's other packages still come from PyPI: the label in the pin decides.
-    Where a pin has none, one of another build passes for it: the environment is made anew.
+    Where a pin has none, one of another build passes for it: the environment is made anew. Hatch has no option for the
+    project's folder: the shell goes there.
     """
     if plan.source and any(not pin.version for pin in plan.pins):
         raise UsageError(
@@ -24,7 +25,13 @@ def write(plan: Plan, writing: Writing) -> Written:
     command = join(("hatch", "run", "python", "-c", "import torch; print(torch.__version__)"), writing.shell)
     is_passed = plan.source is not None and not all(pin.label for pin in plan.pins)
     first = ("hatch env remove default",) if is_passed else ()
-    return Written((*first, command), "pyproject.toml", tuple(_lines(plan)))
+    return Written((*_to(writing), *first, command), writing.file("pyproject.toml"), tuple(_lines(plan)))
+
+
+def _to(writing: Writing) -> tuple[str, ...]:
+    if not writing.in_project:
+        return ()
+    return (join(("cd", *(("/d",) if writing.shell == "cmd" else ()), writing.in_project), writing.shell),)
 
 
 def _lines(plan: Plan) -> Iterator[str]:

@@ -15,12 +15,19 @@ _NAME = "pytorch"
 def write(plan: Plan, writing: Writing) -> Written:
     """Return the lines of pyproject.toml, where an index must be named, and the command that adds and locks.
 
-    The source has one name whatever the build is: one that stays would be asked first.
+    The source has one name whatever the build is: one that stays would be asked first. What is installed of another
+    build passes for a pin without a label, though the lock names the right file: all is put in anew.
     """
     lines = tuple(_lines(plan, plan.source)) if plan.source else ()
     pre = ("--prerelease",) if plan.pre else ()
     wanted = (*(pin.requirement for pin in (*plan.pins, *plan.elsewhere)), *plan.helpers)
-    return Written((join(("pdm", "add", *pre, *wanted), writing.shell),), "pyproject.toml" if lines else "", lines)
+    folder = ("--project", writing.in_project) if writing.in_project else ()
+    passes = any(pin.version and not pin.label and pin.name in plan.remove for pin in plan.pins)
+    anew = (("pdm", "sync", *folder, "--reinstall"),) if passes else ()
+    commands = (("pdm", "add", *folder, *pre, *wanted), *anew)
+    return Written(
+        tuple(join(words, writing.shell) for words in commands), writing.file("pyproject.toml") if lines else "", lines
+    )
 
 
 def _lines(plan: Plan, source: Source) -> Iterator[str]:

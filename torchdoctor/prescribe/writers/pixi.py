@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from torchdoctor.errors import UsageError
 from torchdoctor.prescribe.plan import Plan
+from torchdoctor.prescribe.shells import join
 from torchdoctor.prescribe.writers import toml
 from torchdoctor.prescribe.writing import Writing, Written
 
@@ -18,9 +19,11 @@ _PLATFORMS = {
 }
 
 
-def write(plan: Plan, _writing: Writing) -> Written:
+def write(plan: Plan, writing: Writing) -> Written:
     """Return the lines of pixi.toml; without ``cuda`` on the platform pixi takes builds for the CPU."""
-    return Written(("pixi install",), "pixi.toml", tuple(_lines(plan)))
+    file = writing.file("pixi.toml")
+    manifest = ("--manifest-path", file) if writing.in_project else ()
+    return Written((join(("pixi", "install", *manifest), writing.shell),), file, tuple(_lines(plan)))
 
 
 def _lines(plan: Plan) -> Iterator[str]:

@@ -13,12 +13,12 @@ _FILE, _ALONE = "requirements.txt", "requirements-torch.txt"
 
 
 def write(plan: Plan, writing: Writing) -> Written:
-    """Return the lines and the commands; what no version pins stands in a file of its own.
+    """Return the lines and the commands; what no label pins stands in a file of its own, with its index alone.
 
     Options of a requirements file hold for all of its lines: with an extra index only a local version label decides
     which wheel is taken, and ``--index-url`` or ``--pre`` would bear on everything else in the file.
     """
-    alone = bool(plan.source) and any(not pin.version for pin in plan.pins)
+    alone = bool(plan.source) and not all(pin.label for pin in plan.pins)
     file = _ALONE if alone else _FILE
     lines = (*before(plan, writing), *_installs(plan, writing, file), *after(plan, writing))
     return Written(tuple(join(words, writing.shell) for words in lines), file, tuple(_lines(plan, alone=alone)))

@@ -24,8 +24,9 @@ def write(plan: Plan, writing: Writing) -> Written:
     marker = _marker(plan)
     helpers = (f"{name}; {marker}" for name in plan.helpers)  # on no index of another system
     wanted = (*(pin.public.afresh(pre=plan.pre) for pin in (*plan.pins, *plan.elsewhere)), *helpers)
-    command = join(("uv", "add", *newest, *wanted), writing.shell)
-    return Written((command,), "pyproject.toml" if lines else "", lines)
+    folder = ("--project", writing.in_project) if writing.in_project else ()
+    command = join(("uv", "add", *folder, *newest, *wanted), writing.shell)
+    return Written((command,), writing.file("pyproject.toml") if lines else "", lines)
 
 
 def _lines(plan: Plan, source: Source) -> Iterator[str]:
@@ -37,6 +38,7 @@ def _lines(plan: Plan, source: Source) -> Iterator[str]:
     yield "[tool.uv.sources]"
     for name in (*(pin.name for pin in plan.pins), *plan.helpers):
         yield f"{name} = {toml.inline({'index': source.name, 'marker': _marker(plan)})}"
+    yield from (f"# no line for {pin.name}: it comes from PyPI" for pin in plan.elsewhere)  # for one that is there
 
 
 def _marker(plan: Plan) -> str:

@@ -1,0 +1,105 @@
+"""What the files of a live host's project name beside torch: a project's packages that are not installed move, too."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from torchdoctor.readers.answers import Answers
+from torchdoctor.readers.live_project import PLACES, place_of
+from torchdoctor.recording import Recording, Want
+
+_PYPROJECT = "pyproject.toml"
+# The tool -> the files that may name packages for it. Those without a folder of a project lie in the current one.
+_FILES: Mapping[str, tuple[str, ...]] = {
+    "uv-project": (_PYPROJECT,),
+    "poetry": (_PYPROJECT,),
+    "pdm": (_PYPROJECT,),
+    "hatch": (_PYPROJECT, "hatch.toml"),
+    "pixi": ("pixi.toml", _PYPROJECT),
+    "conda": ("environment.yml", "environment.yaml"),
+    "mamba": ("environment.yml", "environment.yaml"),
+    "requirements": ("requirements.txt",),
+}
+_IN_CURRENT = {"conda", "mamba", "requirements"}
+_NAME = re.compile(r"[A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?", re.ASCII)
+_LINE = re.compile(r"\s*(?:-\s+)?[\"']?(?:[\w./-]+::)?([A-Za-z0-9][\w.-]*)", re.ASCII)  # of a list of YAML, of pip's
+# Tables of dependencies bear this in their names, but those that only hold back what others bring.
+_DEPENDENCIES, _GROUPS = "dependencies", "dependency-groups"
+_BOUNDS = ("override-", "constraint-", "build-constraint-")
+
+
+def _wants() -> Iterator[Want]:
+    for tool, names in _FILES.items():
+        places = ("",) if tool in _IN_CURRENT else PLACES
+        yield from (Want("file", (place + name,)) for place in places for name in names)
+
+
+WANTS = tuple(dict.fromkeys(_wants()))  # asked where a command for the project may be written
+
+
+def named(recording: Recording, tool: str, names: tuple[str, ...]) -> tuple[str, ...] | None:
+    """Those of the names that the project's files name; None where no file tells all that it depends on."""
+    answers = Answers(recording)
+    place = "" if tool in _IN_CURRENT else place_of(answers)
+    texts = {name: answers.text(Want("file", (place + name,))) for name in _FILES.get(tool, ())}
+    if not any(texts.values()):
+        return None
+    found: set[str] = set()
+    may_name = (*names, "dynamic")  # a text without any of these says nothing: no TOML is read for it
+    for file, text in texts.items():
+        if not any(word in text.lower() for word in may_name):
+            continue
+        inside = _of_toml(text) if file.endswith(".toml") else _of_lines(text)
+        if inside is None:
+            return None
+        found |= inside
+    return tuple(name for name in names if name in found)
+
+
+def _of_lines(text: str) -> set[str]:
+    return {_plain(match[1]) for line in text.splitlines() if (match := _LINE.match(line))}
+
+
+def _of_toml(text: str) -> set[str] | None:
+    """All names that stand in tables of dependencies; None where the file is none, or leaves them to a program."""
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    try:
+        table = tomllib.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    project = table.get("project")
+    dynamic = project.get("dynamic") if isinstance(project, dict) else None
+    if isinstance(dynamic, list) and _DEPENDENCIES in dynamic:
+        return None
+    return set(_of_table(table))
+
+
+def _of_table(table: Mapping[str, Any]) -> Iterator[str]:
+    for key, value in table.items():
+        is_named = (key.endswith(_DEPENDENCIES) and not key.startswith(_BOUNDS)) or key == _GROUPS
+        if is_named:
+            yield from _names(value)
+        elif isinstance(value, dict):
+            yield from _of_table(value)
+
+
+def _names(value: Any) -> Iterator[str]:
+    """Names of a list of requirements, of a table by name, or of a table of such lists."""
+    if isinstance(value, list):
+        yield from (_plain(match[0]) for one in value if isinstance(one, str) and (match := _NAME.match(one)))
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            if isinstance(inner, list) and all(isinstance(one, (str, dict)) for one in inner):
+                yield from _names(inner)
+            yield _plain(key)
+
+
+def _plain(name: str) -> str:
+    """The name as PyPI compares it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
