@@ -59,7 +59,14 @@ def test_malformed_line_gets_an_error_object_and_the_next_line_its_answer(line: 
 
 
 def test_only_where_no_build_has_a_label_no_index_is_named() -> None:
-    mac: dict[str, object] = {"os": "macos", "machine": "arm64", "python": "3.12", "os_version": "15.1", "gpus": [], "torch": None}
+    mac: dict[str, object] = {
+        "os": "macos",
+        "machine": "arm64",
+        "python": "3.12",
+        "os_version": "15.1",
+        "gpus": [],
+        "torch": None,
+    }
     assert answers(json.dumps(mac))[0]["commands"] == ["python -m pip install torch==2.15.0"]
     command = answers(json.dumps({**GOOD, "torch": None}))[0]["commands"][0]
     assert command == "python -m pip install torch==2.15.0+cu132 --index-url https://download.pytorch.org/whl/cu132"
