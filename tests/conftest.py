@@ -16,6 +16,13 @@ ROOT = Path(__file__).resolve().parent.parent
 DATA = Path(__file__).resolve().parent / "data"
 CASES = Path(__file__).resolve().parent / "cases"
 
+# A build service or a terminal that the tests run in must not change what the product prints.
+for _name in (
+    "GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY", "GITHUB_OUTPUT", "GITHUB_WORKSPACE", "CI_PROJECT_DIR",
+    "NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE",
+):  # fmt: skip
+    os.environ.pop(_name, None)
+
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 

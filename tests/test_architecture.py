@@ -12,6 +12,8 @@ from conftest import CASES, ROOT
 
 from torchdoctor.checks import TOPICS, all_checks
 from torchdoctor.checks.registry import told_by_a_text
+from torchdoctor.lint.rules import all_rules
+from torchdoctor.lint.run import BROKEN
 
 PACKAGE = ROOT / "torchdoctor"
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "__pycache__" not in path.parts)
@@ -21,11 +23,22 @@ HEADINGS = ["## How it is found", "## Why it happens", "## What to do", "## What
 # From left to right; a module imports only from its own layer or from one to its left.
 LAYERS = [
     ["values", "errors", "records", "patterns", "addresses", "__init__"],
-    ["findings", "facts", "recording"],
+    ["findings", "facts", "intent", "recording"],
     ["tables"],
     [
-        *("index", "redact", "settings", "which_python", "starting", "ending", "nvml", "trial", "asked"),
-        *("proof", "live", "target"),
+        *(
+            "index",
+            "redact",
+            "settings",
+            "which_python",
+            "environments",
+            "starting",
+            "ending",
+            "nvml",
+            "trial",
+            "asked",
+        ),
+        *("proof", "live", "target", "policy"),
     ],
     ["readers", "benchmark"],
     ["reading"],
@@ -33,7 +46,9 @@ LAYERS = [
     ["run_checks"],
     ["prescribe"],
     ["report"],
-    ["pipeline"],
+    ["pipeline", "lint"],
+    ["predict"],
+    ["diff", "manual"],
     ["render"],
     ["commands", "streams", "signals"],
     ["cli"],
@@ -43,13 +58,18 @@ PURE = (
     "checks",
     "readers",
     "prescribe",
+    "predict",
     "run_checks.py",
     "facts.py",
     "findings.py",
     "values.py",
     "report.py",
     "redact.py",
+    "policy",
+    "intent.py",
     "benchmark",
+    "diff",
+    "manual",
 )
 IMPURE_IMPORTS = {
     "os",
@@ -187,7 +207,10 @@ def test_every_check_file_is_listed_and_holds_at_most_six_ids() -> None:
     assert {name: count for name, count in per_file.items() if count > 6} == {}
 
 
-@pytest.mark.parametrize("check_id", [item.id for item in all_checks()])
+LINT_IDS = {item.id for item in all_rules()} | {BROKEN}
+
+
+@pytest.mark.parametrize("check_id", sorted({item.id for item in all_checks()} | LINT_IDS))
 def test_every_id_has_a_page_in_one_form(check_id: str) -> None:
     lines = (PAGES / f"{check_id}.md").read_text(encoding="utf-8").splitlines()
     assert lines[0] == f"# {check_id}"
@@ -196,7 +219,8 @@ def test_every_id_has_a_page_in_one_form(check_id: str) -> None:
 
 
 def test_no_page_without_a_check() -> None:
-    assert sorted({path.stem for path in PAGES.glob("*.md")} - {item.id for item in all_checks()}) == []
+    ids = {item.id for item in all_checks()} | LINT_IDS
+    assert sorted({path.stem for path in PAGES.glob("*.md")} - ids) == []
 
 
 def test_after_and_parent_name_findings_that_exist_or_will() -> None:
@@ -248,7 +272,8 @@ def summaries(path: Path) -> list[ast.Call]:
 
 def test_summaries_are_short_constant_templates() -> None:
     """Under 15 words, no blame, no plea, no exclamation mark."""
-    found = [(path.name, call) for path in (PACKAGE / "checks").rglob("*.py") for call in summaries(path)]
+    places = (*(PACKAGE / "checks").rglob("*.py"), *(PACKAGE / "lint").rglob("*.py"))
+    found = [(path.name, call) for path in places for call in summaries(path)]
     assert len(found) > 30  # the search itself works
     for name, call in found:
         template = call.args[0]

@@ -14,9 +14,12 @@ from conftest import CASES
 
 from torchdoctor.checks import all_checks
 from torchdoctor.commands.diagnose import load
-from torchdoctor.facts import Request
+from torchdoctor.commands.predict import targets_of
 from torchdoctor.pipeline import examine
+from torchdoctor.policy.parse import policy_of
+from torchdoctor.predict.foretell import foretell
 from torchdoctor.prescribe.writing import Writing
+from torchdoctor.records import replace
 from torchdoctor.render import json_v1
 from torchdoctor.tables import Tables
 
@@ -37,7 +40,12 @@ def case_of(folder: Path) -> dict[str, Any]:
 def report_of(folder: Path, tables: Tables) -> dict[str, Any]:
     case = case_of(folder)
     recording = load([str(folder / name) for name in case["inputs"]])
-    report = examine(recording, tables, Request(require_gpu=case.get("gpu_required", False)), Writing())
+    policy = policy_of("case.toml", case.get("policy", {}))
+    request = replace(policy.request(today=case.get("today", "")), require_gpu=case.get("gpu_required", False))
+    if "targets" in case:
+        report = foretell(recording, targets_of(case["targets"], tables), tables, request, Writing())
+    else:
+        report = examine(recording, tables, request, Writing())
     return json.loads(json_v1.render(report))  # type: ignore[no-any-return]
 
 

@@ -20,14 +20,18 @@ COMMANDS = {
     "diagnose": "read pasted reports (collect_env, nvidia-smi, pip list ...) or a saved recording, and name the causes",
     "smoke": "run small real computations on every device and compare them with the truth",
     "bench": "measure a mini training run and judge the speed of every device",
+    "lint": "judge requirements, pyproject.toml, environment.yml, lock files and Dockerfiles before they are installed",
+    "diff": "compare two reports or recordings: works there, not here",
+    "init": "write a policy that holds this host and its like to what it is now",
     "explain": "print the page of a finding, or what the tables know of a number: cuda 804, xid 79, exit 137",
     "tables": "list what is known and how old it is, verify it, or refresh it from a wheel index",
+    "completion": "print what a shell needs to complete commands, options and ids: bash, zsh, fish, powershell",
 }
 
 _PURPOSE = "What is on this host, can the installed torch run on it, and which exact command would."
 _EPILOG = """exit status: 0 nothing at or above --fail-on (default error); 1 findings at or above it, or nothing can
 be installed; 2 usage; 3 unknown: nothing could be recognised, a check crashed, a needed fact is unknown; 130 Ctrl-C;
-128 + n told to end by signal n"""
+128 + n told to end by signal n; with --nagios 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN"""
 
 _INTERRUPTED = 130
 _BROKEN_PIPE = 141  # 128 + SIGPIPE: what a shell sees of any program that ends so
@@ -46,6 +50,7 @@ def build_parser(argv: Sequence[str]) -> Parser:
     """Build the parser; only the commands named in ``argv`` get their arguments, and are the only ones if they lead."""
     parser = Parser(prog="torchdoctor", description=_PURPOSE, epilog=_EPILOG, allow_abbrev=False)
     parser.add_argument("--version", "-V", action="version", version=f"torchdoctor {__version__}")
+    parser.set_defaults(build_parser=build_parser)  # for the command that tells of all the others
     subparsers = parser.add_subparsers(title="commands", dest="command", metavar="COMMAND", parser_class=Parser)
     for name in _offered(argv):
         summary = COMMANDS[name]
@@ -76,8 +81,7 @@ def run(argv: Sequence[str]) -> int:
             return 0
         return _run(options)
     except (UsageError, TableError) as error:
-        print(on_one_line(without_password(str(error))), file=sys.stderr)
-        return _USAGE
+        return _usage(argv, on_one_line(without_password(str(error))))
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return _INTERRUPTED
@@ -86,6 +90,18 @@ def run(argv: Sequence[str]) -> int:
     except OSError as error:
         print(f"torchdoctor: cannot write: {error.strerror or error}", file=sys.stderr)
         return _without_stdout(_USAGE)
+
+
+def _usage(argv: Sequence[str], message: str) -> int:
+    """Say what is wrong with the call; a monitor that asked as Nagios does must not read it as a sick host."""
+    print(message, file=sys.stderr)
+    if not {"--nagios", "--format=nagios"}.intersection(argv) and "--format nagios" not in " ".join(argv):
+        return _USAGE
+    from torchdoctor.render.nagios import UNKNOWN, usage_line
+    from torchdoctor.render.output import write
+
+    write(usage_line(message))
+    return UNKNOWN
 
 
 def _run(options: argparse.Namespace) -> int:

@@ -7,10 +7,14 @@ fact (``driver.version``, ``gpus[].compute_capability``) is its name in reports,
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from torchdoctor.records import field, record
 from torchdoctor.values import Build, CudaVersion, DriverVersion, GfxId, GpuArch, Libc, PythonTag, Version
+
+if TYPE_CHECKING:
+    from torchdoctor.findings import Prediction
+    from torchdoctor.intent import Ignore, Requirement
 
 T = TypeVar("T")
 
@@ -141,9 +145,7 @@ class Torch:
     build: Build | None | Unknown = Unknown("torch build")  # cu130, cpu, rocm7.2, xpu, mps
     cuda: CudaVersion | None | Unknown = Unknown("CUDA version of the torch build")
     hip: str | None | Unknown = Unknown("HIP version of the torch build")
-    arch_list: tuple[str, ...] | None | Unknown = Unknown(
-        "architecture list of the torch build"
-    )  # sm_75 ... compute_120
+    arch_list: tuple[str, ...] | None | Unknown = Unknown("architecture list of the torch build")  # sm_75 ...
     owner: str | None | Unknown = Unknown("installer of torch")  # pip, uv, conda, poetry ...
     origin: str | None | Unknown = Unknown("origin of the torch wheel")  # pypi, pytorch, nvidia, jetson, source
     locations: tuple[str, ...] | None | Unknown = Unknown("place of torch")  # every copy on the path, first wins
@@ -162,13 +164,9 @@ class Torch:
 class Driver:
     """The NVIDIA driver of the host. ``version`` None: looked, and no driver is loaded."""
 
-    version: DriverVersion | None | Unknown = Unknown(
-        "NVIDIA driver version"
-    )  # kernel driver; Windows number under WSL
+    version: DriverVersion | None | Unknown = Unknown("NVIDIA driver version")  # the kernel's; in WSL that of Windows
     source: str | None | Unknown = Unknown("source of the driver version")  # nvml, nvidia-smi, proc, sys, pasted
-    cuda_shown: CudaVersion | None | Unknown = Unknown(
-        "CUDA version of libcuda"
-    )  # the header's; a compat library changes it
+    cuda_shown: CudaVersion | None | Unknown = Unknown("CUDA version of libcuda")  # a compat library changes it
     flavour: str | None | Unknown = Unknown("kind of kernel module")  # open, proprietary
     module_loaded: bool | None | Unknown = Unknown("state of the nvidia module")
     uvm_loaded: bool | None | Unknown = Unknown("state of the nvidia-uvm module")
@@ -236,9 +234,7 @@ class Package:
     owner: str | None | Unknown = Unknown("installer of the package")  # pip, conda, uv
     build: str | None | Unknown = Unknown("build string of the package")  # conda's
     location: str | None | Unknown = Unknown("place of the package")
-    requires: tuple[str, ...] | None | Unknown = Unknown(
-        "requirement list of the package"
-    )  # Requires-Dist lines, when read
+    requires: tuple[str, ...] | None | Unknown = Unknown("requirement list of the package")  # Requires-Dist lines
     only_torchs: bool = False  # nothing but torch needs it, nobody asked for it: looked for where torch may be replaced
 
 
@@ -371,6 +367,11 @@ class Request:
 
     require_gpu: bool = False
     baseline: object = None  # a torchdoctor.benchmark_figures.BenchResult of an earlier run
+    requires: tuple[Requirement, ...] = ()
+    ignores: tuple[Ignore, ...] = ()
+    select: tuple[str, ...] = ()  # patterns of ids; where there are any, other findings are set aside
+    today: str = ""  # of ISO form
+    targets: tuple[Prediction, ...] = ()  # what is foretold for the hosts that were asked about
 
 
 @record(frozen=True, slots=True, kw_only=True)

@@ -110,6 +110,17 @@ class Row:
     source: str
 
 
+@record(frozen=True, slots=True)
+class Place:
+    """Where in a file of the user a finding is; a line of 0 is the whole file."""
+
+    file: str
+    line: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}" if self.line else self.file
+
+
 @record(frozen=True, slots=True, kw_only=True)
 class Finding:
     """One fault or remark. A check leaves ``id`` empty and, unless it raises or lowers it, ``severity`` None."""
@@ -125,6 +136,16 @@ class Finding:
     beware: Text | None = None  # wrong advice that circulates about it, put right
     id: str = ""
     explained_by: str | None = None
+    place: Place | None = None
+
+
+@record(frozen=True, slots=True)
+class Ignored:
+    """A finding that a policy sets aside: why, and the last day of that where it has one."""
+
+    finding: Finding
+    reason: str
+    until: str = ""
 
 
 @record(frozen=True, slots=True)
@@ -134,3 +155,23 @@ class Outcome:
     id: str
     outcome: Literal["passed", "found", "skipped", "crashed"]
     reason: str = ""
+    missing: str = ""  # the fact that it was skipped for
+
+
+Verdict = Literal["runs", "runs-with-warnings", "will-not-run", "unknown"]
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Prediction:
+    """Whether what is examined will run on another host, why, and the single changes that would make it run."""
+
+    name: str
+    target: Mapping[str, str]  # what was said of the host, by the names of the host options
+    verdict: Verdict
+    why: Text
+    findings: tuple[Finding, ...] = ()
+    cause: str = ""  # the finding in what is examined itself that keeps it from running on any host
+    change: Text | None = None
+    commands: tuple[str, ...] = ()
+    other_changes: tuple[Text, ...] = ()
+    missing: str = ""  # what to add to the description, where the verdict is unknown

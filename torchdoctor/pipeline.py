@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from torchdoctor.facts import Request
+from torchdoctor.findings import Finding, Ignored
 from torchdoctor.prescribe.prescribe import prescribe, with_commands
 from torchdoctor.prescribe.remedy_commands import with_written_commands
 from torchdoctor.prescribe.writing import Writing
@@ -16,12 +17,14 @@ from torchdoctor.tables import Tables
 def examine(recording: Recording, tables: Tables, request: Request, writing: Writing) -> Report:
     """Turn a recording into a report. Pure: the same recording gives the same report, byte for byte."""
     facts = facts_of(recording, tables, request)
-    findings, outcomes = run_checks(facts, tables)
-    prescription = prescribe(facts, findings, writing, tables)
-    told = with_written_commands(findings, facts, writing.shell)
+    found, outcomes = run_checks(facts, tables)
+    prescription = prescribe(facts, found, writing, tables)
+    told = with_written_commands(found, facts, writing.shell)
+    findings, ignored = _set_aside(with_commands(told, prescription), request)
     return Report(
         facts=facts,
-        findings=with_commands(told, prescription),
+        findings=findings,
+        ignored=ignored,
         outcomes=tuple(outcomes),
         tables_date=tables.edition,
         live=bool(recording.answers),
@@ -29,3 +32,12 @@ def examine(recording: Recording, tables: Tables, request: Request, writing: Wri
         no_install=prescription.refusal,
         change=prescription.change,
     )
+
+
+def _set_aside(findings: tuple[Finding, ...], request: Request) -> tuple[tuple[Finding, ...], tuple[Ignored, ...]]:
+    """Apart from what counts: what the request ignores."""
+    if not request.ignores and not request.select:
+        return findings, ()
+    from torchdoctor.policy.setting_aside import set_aside
+
+    return set_aside(findings, request)

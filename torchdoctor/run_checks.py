@@ -41,7 +41,7 @@ def _run_one(item: Check, facts: Facts, tables: Tables, shown: Sequence[Shown]) 
     except Exception as error:  # noqa: BLE001 - a crash of ours is an outcome, never silent, and stops no other check
         return [], Outcome(item.id, "crashed", f"{type(error).__name__}: {error}")
     if skipped and not found:
-        return [], Outcome(item.id, "skipped", f"the {skipped} is not in this recording")
+        return [], Outcome(item.id, "skipped", f"the {skipped} is not in this recording", skipped)
     return found, Outcome(item.id, "found" if found else "passed")
 
 

@@ -12,15 +12,13 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from torchdoctor.addresses import without_password
 from torchdoctor.errors import UsageError
 
 INDEX_BASE = "TORCHDOCTOR_INDEX_BASE"
-KEYS = ("index-base",)
+CONFIG = "TORCHDOCTOR_CONFIG"
 _FILES = (("torchdoctor.toml", ()), ("pyproject.toml", ("tool", "torchdoctor")))
 _TOPS = (".git", ".hg")
 _MOST_BYTES = 1_000_000
-_NEAR = 0.8
 
 
 class Setting(NamedTuple):
@@ -37,32 +35,51 @@ class Found(NamedTuple):
     table: Mapping[str, Any] = {}
     left_out: tuple[str, ...] = ()
 
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """A line for each file that was passed over."""
+        return tuple(f"{path} is left out: another user put it there" for path in self.left_out)
 
-def index_base(tell: Callable[[str], None] = lambda _line: None) -> Setting | None:
-    """The mirror of the PyTorch index: the variable, else the key ``index-base`` of the nearest file.
+
+def index_base(
+    tell: Callable[[str], None] | None = None, *, config: str | None = None, no_config: bool = False
+) -> Setting | None:
+    """The mirror of the PyTorch index: the variable, else the key ``index-base`` of the file.
 
     ``tell`` is given a line about each file that was left out.
     """
     if value := os.environ.get(INDEX_BASE, "").strip():
         return Setting(value, INDEX_BASE)
-    name, table, left_out = nearest_table()
-    for path in left_out:
-        tell(f"{path} is left out: another user put it there")
-    _check_keys(name, table)
-    value = table.get("index-base", "")
-    if not isinstance(value, str):
-        raise UsageError(f"{name}: index-base {without_password(repr(value))} is not a text in quotes")
-    return Setting(value, name) if value else None
+    found = config_of(config, no_config=no_config)
+    if tell:
+        for line in found.remarks:
+            tell(line)
+    if not found.table:
+        return None
+    from torchdoctor.policy.parse import policy_of  # only where there is a file: a key that is not known is an error
+
+    entry = policy_of(found.path, found.table).get("index-base")
+    return Setting(entry.value, found.path) if entry and entry.value else None
 
 
-def _check_keys(name: str, table: Mapping[str, Any]) -> None:
-    """Refuse a key that is nearly one of ours; any other may be one of a later release."""
-    for key in table.keys() - set(KEYS):
-        from difflib import get_close_matches
+def config_of(named: str | None = None, *, no_config: bool = False) -> Found:
+    """The table of the file that an option or else a variable names, or of the nearest one; or of none."""
+    if no_config:
+        return Found()
+    path = named or os.environ.get(CONFIG, "").strip()
+    return _named(path) if path else nearest_table()
 
-        near = get_close_matches(key.lower().replace("_", "-"), KEYS, n=1, cutoff=_NEAR)
-        if near:
-            raise UsageError(f"{name}: key {key[:40]!r} is not known; did you mean: {near[0]}?")
+
+def _named(path: str) -> Found:
+    """The table of a file that was asked for: that it has none is an error."""
+    file = Path(path).expanduser()
+    info = _regular(file)
+    if info is None:
+        raise UsageError(f"cannot read {path}: {'it is no file' if file.exists() else 'there is no such file'}")
+    table = _table(file, info, dict(_FILES).get(file.name, ()))
+    if table is None:
+        raise UsageError(f"{path}: there is no table tool.torchdoctor in it")
+    return Found(path, table)
 
 
 def nearest_table(start: Path | None = None) -> Found:

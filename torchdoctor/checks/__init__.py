@@ -39,6 +39,8 @@ TOPICS: tuple[str, ...] = (
     "runtime.speed",
     "runtime.repro",
     "code.program",
+    "policy.requirements",
+    "predict.targets",
 )
 
 

@@ -20,9 +20,10 @@ from torchdoctor.commands.common import (
     try_outputs,
 )
 from torchdoctor.commands.here import record_here, writing_of
+from torchdoctor.commands.policy import add_policy_options, request_of, show_config
 from torchdoctor.errors import UsageError
-from torchdoctor.facts import Request
 from torchdoctor.pipeline import examine
+from torchdoctor.records import replace
 
 if TYPE_CHECKING:
     from torchdoctor.benchmark_figures import BenchResult
@@ -38,6 +39,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--force", action="store_true", help="also on a GPU that another process is using")
     parser.add_argument("--save", metavar="FILE", help="save the figures, for --baseline later")
     parser.add_argument("--baseline", metavar="FILE", help="compare with the figures of an earlier run")
+    add_policy_options(parser)
     add_live_options(parser)
     add_writing_options(parser)
     add_output_options(parser)
@@ -55,9 +57,13 @@ def _seconds(text: str) -> float:
 
 def run(options: argparse.Namespace) -> int:
     """Measure, judge, deliver."""
+    if options.show_config:
+        return show_config(options)
+    wanted = request_of(options, measures=not options.baseline)
+    if options.baseline:
+        wanted = replace(wanted, baseline=baseline_of(options.baseline, "--baseline"))
     try_outputs(options, options.save)
     tables = open_tables(options.tables)
-    baseline = _baseline(options.baseline) if options.baseline else None
     devices = tuple(word.strip() for value in options.device for word in value.split(",") if word.strip())
     request = {
         "seconds": options.seconds,
@@ -67,7 +73,7 @@ def run(options: argparse.Namespace) -> int:
         "profile": "bench",
     }
     recording = record_here(options, Asked(only=NOTHING, devices=devices, bench=request))
-    report = examine(recording, tables, Request(baseline=baseline), writing_of(options))
+    report = examine(recording, tables, wanted, writing_of(options))
     status = deliver(report, options)
     measured = _measured(report.facts.trial.bench)
     if measured is None:
@@ -78,15 +84,16 @@ def run(options: argparse.Namespace) -> int:
     return status
 
 
-def _baseline(path: str) -> BenchResult:
+def baseline_of(path: str, source: str) -> BenchResult:
+    """The figures of an earlier run; ``source`` is what names the file."""
     from torchdoctor.benchmark import from_json
 
     try:
         return from_json(json.loads(Path(path).read_text(encoding="utf-8")))
     except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror or error}") from error
-    except (ValueError, KeyError, TypeError) as error:
-        raise UsageError(f"--baseline {path}: not figures saved by torchdoctor bench --save") from error
+        raise UsageError(f"{source}: cannot read {path}: {error.strerror or error}") from error
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise UsageError(f"{source} {path}: not figures saved by torchdoctor bench --save") from error
 
 
 def _measured(events: object) -> dict[str, Any] | None:

@@ -12,11 +12,15 @@ from torchdoctor.commands.common import (
     deliver,
     open_tables,
     save_recording,
+    seconds,
     try_outputs,
 )
 from torchdoctor.commands.here import record_here, writing_of
+from torchdoctor.commands.policy import add_policy_options, request_of, show_config
+from torchdoctor.commands.target_option import add_target_option, targets_asked
 from torchdoctor.errors import UsageError
 from torchdoctor.facts import Request
+from torchdoctor.tables import Tables
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,6 +34,19 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--record", metavar="FILE", help="save the (redacted) recording; diagnose FILE gives the same report elsewhere"
     )
+    parser.add_argument(
+        "--wait", type=seconds, metavar="SECONDS", help="first wait until a GPU driver is up, so long at the most"
+    )
+    parser.add_argument(
+        "--all-envs",
+        nargs="?",
+        const="static",
+        choices=("static", "run"),
+        help="every environment found that holds a torch (venv, conda, pyenv, uv, Poetry ...), a line each, the worst "
+        "decides; static (default), or run: torch is run in each",
+    )
+    add_policy_options(parser)
+    add_target_option(parser)
     add_live_options(parser)
     add_writing_options(parser)
     add_output_options(parser)
@@ -39,15 +56,39 @@ def run(options: argparse.Namespace) -> int:
     """Record, examine, deliver."""
     if options.static and options.repro:
         raise UsageError("check: --repro needs torch to run, and --static does not run it: leave one of them out")
+    if options.show_config:
+        return show_config(options)
+    request = request_of(options, measures=not (options.static or options.no_smoke or options.no_bench))
     try_outputs(options, options.record)
     tables = open_tables(options.tables)
+    targets = targets_asked(options, tables)
+    if options.wait:
+        from torchdoctor.commands.waiting import wait_for_driver
+
+        wait_for_driver(options.wait, options.python)
+    if options.all_envs and targets:
+        raise UsageError("check: --for asks about one environment: leave --all-envs out, and name it with --python")
+    if options.all_envs:
+        return _check_all(options, tables, request)
     recording = record_here(options, _asked(options))
     if options.record:
         save_recording(recording, options.record)
+    if targets:
+        from torchdoctor.predict.foretell import foretell
+
+        return deliver(foretell(recording, targets, tables, request, writing_of(options)), options)
     from torchdoctor.pipeline import examine
 
-    report = examine(recording, tables, Request(require_gpu=options.require_gpu), writing_of(options))
+    report = examine(recording, tables, request, writing_of(options))
     return deliver(report, options)
+
+
+def _check_all(options: argparse.Namespace, tables: Tables, request: Request) -> int:
+    from torchdoctor.commands.all_envs import check_all
+    from torchdoctor.pipeline import examine
+
+    writing = writing_of(options)
+    return check_all(options, _asked(options), lambda recording: examine(recording, tables, request, writing))
 
 
 def _asked(options: argparse.Namespace) -> Asked | None:
@@ -55,4 +96,5 @@ def _asked(options: argparse.Namespace) -> Asked | None:
         return None
     if options.no_smoke:
         return Asked(only=NOTHING, repro=options.repro)
-    return Asked(level=options.level, bench=None if options.no_bench else CHECK_BENCH, repro=options.repro)
+    bench = None if options.no_bench or options.targets else CHECK_BENCH  # a speed of this host is none of another
+    return Asked(level=options.level, bench=bench, repro=options.repro)

@@ -13,9 +13,11 @@ from torchdoctor.commands.common import (
     deliver,
     note,
     open_tables,
-    parse_formats,
+    report_formats,
 )
 from torchdoctor.commands.here import record_here, writing_of
+from torchdoctor.commands.policy import add_policy_options, request_of
+from torchdoctor.commands.target_option import add_target_option, targets_asked
 from torchdoctor.errors import UsageError
 from torchdoctor.facts import Request
 from torchdoctor.pipeline import examine
@@ -36,6 +38,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--require-gpu", action="store_true", help="a host whose torch cannot use a GPU is an error")
     parser.add_argument("--here", action="store_true", help="the texts are of this host: ask it as well (no import)")
+    add_target_option(parser)
+    add_policy_options(parser, shows=False)
     add_live_options(parser)
     add_writing_options(parser)
     add_output_options(parser)
@@ -43,15 +47,21 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Load, join this host where asked, examine, deliver."""
-    parse_formats(options.format)
+    request = request_of(options, measures=True, of_text=not options.here)
+    report_formats(options)
     tables = open_tables(options.tables)
+    targets = targets_asked(options, tables)
     recording = load(options.files)
     for text in recording.texts:
         if text.omitted:
             note(f"note: {text.name} is long: {text.omitted} bytes in its middle were not read")
-    request = Request(require_gpu=options.require_gpu)
     if options.here:
         recording = _joined(recording, record_here(options), tables, request)
+    if targets:
+        from torchdoctor.predict.foretell import foretell
+
+        writing = writing_of(options, here=options.here)
+        return deliver(foretell(recording, targets, tables, request, writing), options)
     report = examine(recording, tables, request, writing_of(options, here=options.here))
     return deliver(report, options)
 
@@ -69,18 +79,23 @@ def load(names: list[str]) -> Recording:
     """Load every file: a saved recording joins its answers, all else is pasted text."""
     recording = Recording()
     for name in names:
-        text = _load_one(name)
-        schema, version = schema_of(text.text)
-        if schema == "report":
-            raise UsageError(f"{name}: a report holds conclusions, not what was seen: save that by check --record FILE")
-        if version > VERSION:
-            raise UsageError(f"{name}: recorded by a newer torchdoctor; this one reads {SCHEMA}: upgrade torchdoctor")
-        saved = _saved(name, text) if schema else Recording(texts=(text,))
+        saved = recording_of(name, load_one(name))
         recording = Recording({**recording.answers, **saved.answers}, (*recording.texts, *saved.texts))
     return recording
 
 
-def _load_one(name: str) -> PastedText:
+def recording_of(name: str, text: PastedText) -> Recording:
+    """The recording that a file holds, or one of its text."""
+    schema, version = schema_of(text.text)
+    if schema == "report":
+        raise UsageError(f"{name}: a report holds conclusions, not what was seen: save that by check --record FILE")
+    if version > VERSION:
+        raise UsageError(f"{name}: recorded by a newer torchdoctor; this one reads {SCHEMA}: upgrade torchdoctor")
+    return _saved(name, text) if schema else Recording(texts=(text,))
+
+
+def load_one(name: str) -> PastedText:
+    """The text of a file, or of stdin where it is named ``-``."""
     try:
         if name == "-":
             return load_text(sys.stdin.buffer, "stdin")

@@ -57,7 +57,7 @@ def _write(text: str, answer: dict[str, Any], form: str) -> None:
         import json
 
         text = json.dumps({"schema": SCHEMA, **answer}, indent=2, ensure_ascii=False) + "\n"
-    write(text)
+    write(text, is_json=form == "json")
 
 
 def _page(wanted: str) -> str:

@@ -86,12 +86,14 @@ def writing_of(options: argparse.Namespace, *, here: bool = True) -> Writing:
     from torchdoctor.prescribe.writing import Writing
 
     asked = options.tool != "auto"
-    base = _mirror() if here else ""
+    base = _mirror(options) if here else ""
     return Writing(tool=options.tool if asked else "", shell=options.shell or "", index_base=base, asked=asked)
 
 
-def _mirror() -> str:
-    setting = index_base(lambda line: note(f"note: {line}"))
+def _mirror(options: argparse.Namespace) -> str:
+    config, no_config = getattr(options, "config", None), getattr(options, "no_config", False)
+    tell = None if hasattr(options, "require") else lambda line: note(f"note: {line}")  # who has a policy was told
+    setting = index_base(tell, config=config, no_config=no_config)
     if setting is None:
         return ""
     base = address(setting.value, setting.source)

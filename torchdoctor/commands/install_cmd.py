@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from torchdoctor.commands.common import (
+    ANSWER_FORMATS,
     add_live_options,
     add_output_options,
     add_writing_options,
@@ -13,6 +14,7 @@ from torchdoctor.commands.common import (
 )
 from torchdoctor.commands.here import record_here
 from torchdoctor.commands.host_options import add_host_options, described_keys
+from torchdoctor.commands.policy import add_config_options
 from torchdoctor.prescribe.choices import BACKENDS, BATCH_KEYS
 from torchdoctor.recording import Want
 from torchdoctor.settings import INDEX_BASE
@@ -56,6 +58,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="URL",
         help=f"a mirror of the PyTorch index, without the variant (default: ${INDEX_BASE}, or the project's own)",
     )
+    add_config_options(parser)
     parser.add_argument(
         "--online", action="store_true", help="ask the index for the wheels first; print nothing if it lacks one"
     )
@@ -71,7 +74,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_host_options(parser)
     add_live_options(parser)
     add_writing_options(parser)
-    add_output_options(parser)
+    add_output_options(parser, ANSWER_FORMATS)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import time
@@ -13,6 +14,11 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 _EACH = 1.0  # seconds
+_WIDEST = 70
+
+
+def _can_be_written_over() -> bool:
+    return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
 
 
 class Progress:
@@ -22,7 +28,7 @@ class Progress:
         self._begun = time.monotonic()
         self._stage = ""
         self._over = threading.Event()
-        self._ticking = threading.Thread(target=self._tick, daemon=True) if sys.stderr.isatty() else None
+        self._ticking = threading.Thread(target=self._tick, daemon=True) if _can_be_written_over() else None
 
     def __enter__(self) -> Self:
         """Begin."""
@@ -54,5 +60,6 @@ class Progress:
 
     def _write(self, text: str) -> None:
         with suppress(OSError, ValueError):  # a terminal that is gone is no reason to stop
-            sys.stderr.write(f"\r{text[:70]:70}\r")
+            width = min(_WIDEST, (os.get_terminal_size(sys.stderr.fileno()).columns or _WIDEST + 1) - 1)
+            sys.stderr.write(f"\r{text[:width]:{width}}\r")
             sys.stderr.flush()

@@ -14,8 +14,8 @@ from torchdoctor.commands.common import (
     try_outputs,
 )
 from torchdoctor.commands.here import record_here, writing_of
+from torchdoctor.commands.policy import add_policy_options, request_of, show_config
 from torchdoctor.errors import UsageError
-from torchdoctor.facts import Request
 from torchdoctor.pipeline import examine
 
 
@@ -26,6 +26,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--device", action="append", default=[], metavar="NAME", help="these devices, as cuda:0 or cpu")
     parser.add_argument("--force", action="store_true", help="heavy tests also on a GPU that another process is using")
     parser.add_argument("--require-gpu", action="store_true", help="a host whose torch cannot use a GPU is an error")
+    add_policy_options(parser)
     add_live_options(parser)
     add_writing_options(parser)
     add_output_options(parser)
@@ -33,12 +34,15 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run, judge, deliver."""
+    if options.show_config:
+        return show_config(options)
+    request = request_of(options)
     try_outputs(options)
     _need_known(_words(options.only))
     tables = open_tables(options.tables)
     asked = Asked(level=options.level, only=_words(options.only), devices=_words(options.device), force=options.force)
     recording = record_here(options, asked)
-    report = examine(recording, tables, Request(require_gpu=options.require_gpu), writing_of(options))
+    report = examine(recording, tables, request, writing_of(options))
     return deliver(report, options)
 
 

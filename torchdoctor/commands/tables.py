@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from torchdoctor.commands.common import FORMATS, note, open_tables, parse_formats, put
+from torchdoctor.commands.common import ANSWER_FORMATS, note, open_tables, parse_formats, put
 from torchdoctor.errors import UsageError
 from torchdoctor.tables import Tables
 
@@ -41,7 +41,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--format",
         action="append",
         metavar="FORMAT[=FILE]",
-        help=f"of the list: {' or '.join(FORMATS)}, to stdout or a file; repeatable",
+        help=f"of the list: {' or '.join(ANSWER_FORMATS)}, to stdout or a file; repeatable",
     )
     output.add_argument(
         "--tables",

@@ -45,7 +45,25 @@ def report_object(report: Report) -> dict[str, Any]:
         "unknown": unknown,
         "smoke": _smoke(report.facts),
         "bench": _bench(report.facts),
+        **_targets(report),
+        **_ignored(report),
     }
+
+
+def _targets(report: Report) -> dict[str, Any]:
+    if not report.targets:
+        return {}
+    from torchdoctor.render.targets_json import targets_array
+
+    return {"targets": targets_array(report.targets)}
+
+
+def _ignored(report: Report) -> dict[str, Any]:
+    """What a policy sets aside, with why."""
+    if not report.ignored:
+        return {}
+    items = ({**_finding(item.finding), "reason": item.reason, "until": item.until or None} for item in report.ignored)
+    return {"ignored": list(items)}
 
 
 def _smoke(facts: Facts) -> list[dict[str, Any]] | None:
@@ -82,6 +100,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "remedies": [_remedy(remedy) for remedy in finding.remedies],
         "row": {"table": row.table, "key": row.key, "source": row.source} if row else None,
         "explained_by": finding.explained_by,
+        **({"place": {"file": finding.place.file, "line": finding.place.line}} if finding.place else {}),
     }
 
 

@@ -10,6 +10,7 @@ from torchdoctor.patterns import late
 _MARKED_COMMAND = r"(?<=#)(?=#(?:\[|vso\[|teamcity\[))"
 _COMMAND = late(rf"^\s*(?=::)|{_MARKED_COMMAND}")
 _IN_JSON = late(rf"{_MARKED_COMMAND}#|[\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_BEYOND_ASCII = late(r"[^\x00-\x7f]")
 
 
 class Line(NamedTuple):
@@ -29,6 +30,16 @@ def on_one_line(text: str) -> str:
 def harmless_json(text: str) -> str:
     """JSON that means the same, in which nothing is left that a terminal or a build service would obey."""
     return _IN_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+def ascii_json(text: str) -> str:
+    """JSON that means the same in ASCII alone."""
+    return _BEYOND_ASCII.sub(lambda match: _in_utf_16(match[0]), text)
+
+
+def _in_utf_16(character: str) -> str:
+    units = character.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
 
 
 def _shown(character: str) -> str:

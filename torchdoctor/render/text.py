@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from torchdoctor.facts import Unknown, is_known, value_or
 from torchdoctor.findings import Finding, Text
@@ -13,6 +13,8 @@ from torchdoctor.values import PythonTag
 
 _FIXERS = {"user": "", "admin": "the host's administrator: ", "provider": "the provider of this machine: "}
 _FINE = ("user-code", "cuda-after-fork", "healthy")
+IN_TABLE = frozenset({"target-cannot-run", "target-impaired"})
+_FEW_FILES = 3
 _VERDICTS = {"ok": "ok", "warn": "warning", "fail": "fail", "unknown": "unknown"}
 
 
@@ -21,36 +23,78 @@ def render(report: Report, verbosity: int = 0, fail_on: str = "error") -> list[L
     return [line._replace(text=on_one_line(line.text)) for line in _lines(report, verbosity, fail_on)]
 
 
+def verdict(report: Report) -> str:
+    """The first line of the report."""
+    return on_one_line(_verdict(report).text)
+
+
 def _lines(report: Report, verbosity: int, fail_on: str) -> list[Line]:
     lines = [_verdict(report)]
     if verbosity < 0:
         return lines
     lines += _examined(report)
     lines += proof_lines(report, verbosity)
-    roots = [finding for finding in report.findings if finding.explained_by is None]
-    echoes = {finding.id: [other for other in report.findings if other.explained_by == finding.id] for finding in roots}
+    lines += _targets(report)
+    roots = [item for item in report.findings if item.explained_by is None and not _is_in_table(item)]
+    echoes = {
+        finding.id: [other for other in report.findings if other.explained_by == finding.id and not _is_in_table(other)]
+        for finding in roots
+    }
     for finding in roots:
-        lines += _finding(finding, echoes.pop(finding.id, []))
+        lines += finding_lines(finding, echoes.pop(finding.id, []))
+    lines += _ignored(report)
     lines += _install(report)
     lines += _not_known(report)
     if report.status == "warn" and fail_on == "error":
         lines += [Line(""), Line("only warnings: exit status 0; --fail-on warning would fail", "dim")]
-    return lines + (_details(report) if verbosity > 0 else [])
+    return lines + (detail_lines(report) if verbosity > 0 else [])
+
+
+def _targets(report: Report) -> list[Line]:
+    if not report.targets:
+        return []
+    from torchdoctor.render.targets_text import target_lines
+
+    return list(target_lines(report.targets))
+
+
+def _is_in_table(finding: Finding) -> bool:
+    """Whether the table of the hosts that were asked about says it already."""
+    return finding.id in IN_TABLE
+
+
+def _ignored(report: Report) -> Iterator[Line]:
+    """What a policy sets aside, on one line."""
+    if report.ignored:
+        said = (f"{item.finding.id}{_until(item.until)} ({item.reason})" for item in report.ignored)
+        yield Line("")
+        yield Line(f"set aside: {', '.join(dict.fromkeys(said))}", "dim")
+
+
+def _until(day: str) -> str:
+    return f" until {day}" if day else ""
 
 
 def _verdict(report: Report) -> Line:
     word = _VERDICTS[report.status]
+    if report.targets:
+        from torchdoctor.render.targets_text import summary
+
+        return Line(f"{word}: {summary(report.targets)}", word)
     loud = [finding for finding in report.findings if finding.severity != "info"]
     is_interrupted = report.facts.trial.interrupted is True
     if loud and (report.status == "fail" or not is_interrupted):
         return Line(f"{word}: {loud[0].summary}{' (interrupted)' if is_interrupted else ''}", word)
     if report.unknown_because and report.status == "unknown":
         return Line(f"{word}: {report.unknown_because}", word)
-    return Line(f"{word}: {_healthy(report)}", word)
+    aside = f" ({len(report.ignored)} set aside by the policy)" if report.ignored else ""
+    return Line(f"{word}: {_healthy(report)}{aside}", word)
 
 
 def _healthy(report: Report) -> str:
     facts = report.facts
+    if report.linted:
+        return f"nothing wrong was found in {_files(report.linted)}"
     told = next((item for item in report.findings if item.id in _FINE and item.confidence != "possible"), None)
     if told:
         return f"the installation is fine: {told.summary}"
@@ -62,6 +106,10 @@ def _healthy(report: Report) -> str:
     gpus = value_or(facts.gpus, ())
     names = ", ".join(dict.fromkeys(value_or(gpu.name, "its GPU") for gpu in gpus))
     return f"torch {version} fits {host} and {names}" if names else f"torch {version} fits {host}{_no_gpu(report)}"
+
+
+def _files(names: Sequence[str]) -> str:
+    return ", ".join(names) if len(names) <= _FEW_FILES else f"{len(names)} files"
 
 
 def _no_gpu(report: Report) -> str:
@@ -79,13 +127,16 @@ def _examined(report: Report) -> list[Line]:
     return [*lines, Line(f"another interpreter holds a torch: --python {other}", "dim")] if other else lines
 
 
-def _finding(finding: Finding, echoes: list[Finding]) -> Iterator[Line]:
+def finding_lines(finding: Finding, echoes: Sequence[Finding] = ()) -> Iterator[Line]:
+    """One finding: what was seen, why, and what to do."""
     sure = "" if finding.confidence == "certain" else f" ({finding.confidence})"
     yield Line("")
     yield Line(f"{finding.severity} {finding.id}{sure}: {finding.summary}", str(finding.severity))
     for item in finding.evidence:
         where = f"  ({item.source})" if item.source else ""
         yield Line(f"  seen: {item.fact} = {item.value}{where}")
+    if finding.place:
+        yield Line(f"  at:   {finding.place}")
     yield Line(f"  why:  {finding.why}")
     for remedy in finding.remedies:
         risk = " (changes the system)" if remedy.risk == "changes-system" else ""
@@ -132,7 +183,8 @@ def _install(report: Report) -> Iterator[Line]:
             yield Line(f"  smallest change: {report.change}")
 
 
-def _details(report: Report) -> list[Line]:
+def detail_lines(report: Report) -> list[Line]:
+    """Every check, every error of a text, and every fact with where it was read."""
     from torchdoctor.render.json_v1 import facts_object
 
     unknown: list[str] = []

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
     from torchdoctor.tables.amd_gpus import AmdGpus
     from torchdoctor.tables.companions import Companions
+    from torchdoctor.tables.conda_channels import CondaChannels
     from torchdoctor.tables.coverage import Coverage
+    from torchdoctor.tables.cpu_levels import CpuLevels
     from torchdoctor.tables.cuda_drivers import CudaDrivers
     from torchdoctor.tables.cuda_errors import CudaErrors
     from torchdoctor.tables.driver_branches import DriverBranches
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from torchdoctor.tables.jetpacks import Jetpacks
     from torchdoctor.tables.known_bad_releases import KnownBadReleases
     from torchdoctor.tables.known_errors import KnownErrors
+    from torchdoctor.tables.listed_packages import ListedPackages
     from torchdoctor.tables.neighbours import Neighbours
     from torchdoctor.tables.ngc_images import NgcImages
     from torchdoctor.tables.numbered import NumberedErrors
@@ -88,6 +91,13 @@ class Tables:
         from torchdoctor.tables.companions import FILE, Companions
 
         return Companions(FILE.load(self.root, self.over))
+
+    @cached_property
+    def cpu_levels(self) -> CpuLevels:
+        """The instruction sets of x86-64 processors by level."""
+        from torchdoctor.tables.cpu_levels import FILE, CpuLevels
+
+        return CpuLevels(FILE.load(self.root, self.over))
 
     @cached_property
     def cuda_drivers(self) -> CudaDrivers:
@@ -193,6 +203,20 @@ class Tables:
         from torchdoctor.tables.neighbours import FILE, Neighbours
 
         return Neighbours(FILE.load(self.root, self.over))
+
+    @cached_property
+    def conda_channels(self) -> CondaChannels:
+        """Channels of conda that hold torch."""
+        from torchdoctor.tables.conda_channels import FILE, CondaChannels
+
+        return CondaChannels(FILE.load(self.root, self.over))
+
+    @cached_property
+    def listed_packages(self) -> ListedPackages:
+        """Packages that projects list beside torch."""
+        from torchdoctor.tables.listed_packages import FILE, ListedPackages
+
+        return ListedPackages(FILE.load(self.root, self.over))
 
     @cached_property
     def cuda_errors(self) -> CudaErrors:

@@ -1,0 +1,175 @@
+"""How hosts are described: options, lines, JSON, TOML, CSV; and what is said of one that cannot be read."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from torchdoctor.commands.predict import targets_of
+from torchdoctor.errors import UsageError
+from torchdoctor.facts import Unknown
+from torchdoctor.predict.specs import read_file, read_words
+from torchdoctor.predict.targets import target_of
+from torchdoctor.prescribe.described import DescriptionError
+from torchdoctor.tables import Tables
+
+WORDS: list[tuple[str, dict[str, Any]]] = [
+    ("driver=535.183 gpu=T4", {"driver": "535.183", "gpu": "T4"}),
+    ("node7: driver=535.183 gpu=T4", {"name": "node7", "driver": "535.183", "gpu": "T4"}),
+    ("my node 7: gpu=T4", {"name": "my node 7", "gpu": "T4"}),
+    ("gpu=RTX 5090 driver=580", {"gpu": "RTX 5090", "driver": "580"}),
+    ('gpu="RTX 5090" driver=580', {"gpu": "RTX 5090", "driver": "580"}),
+    ("gpu=H100 gpu=T4", {"gpu": "H100,T4"}),
+    ("--driver=535.183 --gpu=T4  # the old one", {"--driver": "535.183", "--gpu": "T4"}),
+    ("wsl gpu=T4", {"wsl": True, "gpu": "T4"}),
+]
+
+
+@pytest.mark.parametrize(("text", "given"), WORDS, ids=[text for text, _ in WORDS])
+def test_words_are_read(text: str, given: dict[str, Any]) -> None:
+    assert read_words(text) == given
+
+
+def test_a_target_holds_what_was_said_and_nothing_besides(tables: Tables) -> None:
+    target = target_of({"gpu": "H100,T4", "driver": "535.183.01", "count": "2"}, tables)
+    assert target.name == "gpu=H100,T4 driver=535.183.01 count=2"
+    assert not isinstance(target.host.gpus, Unknown)
+    assert [gpu.name for gpu in target.host.gpus] == ["H100", "H100", "T4", "T4"]
+    assert str(target.host.driver) == "535.183.01"
+    for fact in (target.host.os, target.host.machine, target.host.libc, target.host.jetpack, target.cpu):
+        assert isinstance(fact, Unknown)
+
+
+def test_none_is_something_said(tables: Tables) -> None:
+    target = target_of({"gpu": "none", "driver": "none"}, tables)
+    assert (target.host.gpus, target.host.driver) == ((), None)
+    assert target.said == {"gpu": "none", "driver": "none"}
+
+
+def test_every_host_option_can_be_said(tables: Tables) -> None:
+    given = {
+        "os": "linux", "machine": "AMD64", "os_version": "22.04", "libc": "glibc-2.35", "wsl": "yes",
+        "jetpack": "none", "driver": "580.65.06", "gpu": "sm_90", "cpu": "sse4_2,avx2", "python-version": "3.12",
+    }  # fmt: skip
+    target = target_of(given, tables)
+    host = target.host
+    assert (host.os, host.machine, host.wsl, host.jetpack) == ("linux", "x86_64", True, None)
+    assert str(host.libc) == "glibc-2.35"
+    assert target.cpu == frozenset({"sse4_2", "avx2"})
+    assert isinstance(host.python, Unknown)  # the image brings its own
+
+
+FAULTS = [
+    ({"drver": "535"}, "did you mean: driver?"),
+    ({"driver": "banana"}, "driver 'banana'"),
+    ({"gpu": "RTX 6090"}, "gpu 'RTX 6090' is not known"),
+    ({"gpu": "T4", "count": "0"}, "count '0'"),
+    ({"cpu": "AVX 2!"}, "cpu '2!'"),
+    ({"cpu": "x86-64-v9"}, "cpu 'x86-64-v9' is not a level"),
+    ({"os": "beos"}, "os 'beos'"),
+    ({"wsl": "perhaps"}, "wsl 'perhaps'"),
+    ({"jetpack": "99"}, "jetpack '99'"),
+    ({"name": "x"}, "nothing is said of x"),
+    ({}, "nothing is said of the host"),
+]
+
+
+@pytest.mark.parametrize(("given", "words"), FAULTS, ids=[words for _, words in FAULTS])
+def test_what_cannot_be_read_is_named(given: dict[str, Any], words: str, tables: Tables) -> None:
+    with pytest.raises(DescriptionError) as raised:
+        target_of(given, tables)
+    assert words in str(raised.value)
+
+
+LINES = """# the fleet
+a100: driver=535.183.01 gpu=A100 count=8
+
+{"id": "t4", "driver": "535.183.01", "gpus": ["T4"]}
+gpu=H100 driver=580.65.06
+"""
+TOML = """
+[[target]]
+name = "a100"
+driver = "535.183.01"
+gpu = "A100"
+count = 8
+
+[t4]
+driver = "535.183.01"
+gpus = ["T4"]
+"""
+CSV = """name,driver,gpu,count
+a100,535.183.01,A100,8
+t4,535.183.01,T4,
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "names"),
+    [
+        ("fleet.txt", LINES, ["a100", "t4", "gpu=H100 driver=580.65.06"]),
+        ("fleet.jsonl", LINES, ["a100", "t4", "gpu=H100 driver=580.65.06"]),
+        ("fleet.toml", TOML, ["a100", "t4"]),
+        ("fleet.csv", CSV, ["a100", "t4"]),
+    ],
+)
+def test_a_file_lists_a_fleet(name: str, text: str, names: list[str], tables: Tables, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    targets = targets_of([str(tmp_path / name)], tables)
+    assert [target.name for target in targets] == names
+    assert [str(target.host.driver) for target in targets[:2]] == ["535.183.01"] * 2
+    gpus = targets[0].host.gpus
+    assert not isinstance(gpus, Unknown)
+    assert len(gpus) == 8
+
+
+BAD_FILES = [
+    ("bad.txt", "gpu=T4\nbanana\ngpu=X9999\n", ["bad.txt:2: 'banana' is not KEY=VALUE", "bad.txt:3: gpu 'X9999'"]),
+    ("bad.txt", "gpu='T4\n", ["bad.txt:1:", "no closing quotation"]),
+    ("bad.jsonl", '{"gpus": ["T4"]}\n{"gpus": \n', ["bad.jsonl:2: not JSON"]),
+    ("bad.toml", "a = \n", ["bad.toml: not TOML"]),
+    ("bad.toml", "a = 3\n", ["bad.toml: a: not a table of a host"]),
+    ("bad.csv", "name,gpu\na,T4,more\n", ["bad.csv:2: 2 cells are wanted"]),
+    ("bad.csv", "name,gqu\na,T4\n", ["bad.csv:2:", "did you mean: gpu?"]),
+    ("empty.txt", "# nobody\n", ["no host is described there"]),
+    ("many.txt", "x=1\n" * 9, ["many.txt:5:", "(and 4 more)"]),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"), BAD_FILES, ids=[f"{name} {words[0]}" for name, _, words in BAD_FILES]
+)
+def test_every_bad_line_is_named_by_its_number(
+    name: str, text: str, words: list[str], tables: Tables, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    with pytest.raises(UsageError) as raised:
+        targets_of([str(tmp_path / name)], tables)
+    assert [word for word in words if word not in str(raised.value)] == [], str(raised.value)
+
+
+def test_a_file_that_is_not_there_or_not_text_is_a_usage_error(tables: Tables, tmp_path: Path) -> None:
+    for value in ("nobody.txt", str(tmp_path)):
+        with pytest.raises(UsageError, match="cannot read it"):
+            targets_of([value], tables)
+    (tmp_path / "bytes.txt").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(UsageError, match="not UTF-8"):
+        targets_of([str(tmp_path / "bytes.txt")], tables)
+
+
+def test_targets_of_one_name_are_told_apart(tables: Tables) -> None:
+    assert [target.name for target in targets_of(["a: gpu=T4", "a: gpu=H100"], tables)] == ["a", "a (2)"]
+
+
+@pytest.mark.parametrize(
+    "text", ["::error::x", "\x1b[31mred: gpu=T4", "=", "a=b=c", '{"a":' * 5000, "gpu=" + "T" * 9999]
+)
+def test_hostile_lines_give_a_description_or_an_error(text: str, tables: Tables) -> None:
+    for item in read_file("f.txt", text):
+        error = item.error
+        with suppress(DescriptionError):
+            error = error or f"target {target_of(item.given, tables).name}"
+        assert len(error) < 400

@@ -1,0 +1,1 @@
+"""What is foretold for hosts that are not here."""

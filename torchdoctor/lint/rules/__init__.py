@@ -1,0 +1,16 @@
+"""The rules, file by file: each judges one group of pins, and says where the fault is and what the right lines are."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from torchdoctor.lint.rules.registry import RULES, Rule
+
+TOPICS = ("labels", "versions", "pythons", "companions", "beside", "indexes", "sources", "conda", "images", "compiling")
+
+
+def all_rules() -> list[Rule]:
+    """Every rule, in the order of the list above."""
+    for topic in TOPICS:
+        import_module(f"torchdoctor.lint.rules.{topic}")
+    return list(RULES)

@@ -1,0 +1,165 @@
+"""Rules about the indexes that pip is told to ask."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchdoctor.findings import Evidence, Finding, Remedy, Text
+from torchdoctor.lint.knowledge import builds, may_be_unknown, parsed_build, torch_versions
+from torchdoctor.lint.model import IndexUse, Pin
+from torchdoctor.lint.readers.words import wrong_label
+from torchdoctor.lint.right_lines import lines_remedy, row_for
+from torchdoctor.lint.rules.registry import Judged, pinned, rule, written
+from torchdoctor.lint.torch_indexes import TorchIndex, torch_index
+from torchdoctor.tables.torch_builds import TorchBuild
+from torchdoctor.values import Build, Version
+
+_HOSTS = (("linux", "x86_64"), ("windows", "x86_64"))
+_FEW = 6
+
+
+@rule("extra-index-unpinned", severity="warning")
+def extra_index_unpinned(judged: Judged) -> Iterator[Finding]:
+    """A further index is asked for torch, and nothing in the pin says that its build is the one wanted."""
+    if judged.group.tool not in {"pip", "hatch"}:
+        return
+    asked = [(use, found) for use in judged.group.indexes if (found := torch_index(use.url, judged.tables))]
+    extras = [(use, found) for use, found in asked if use.role == "extra"]
+    if not extras or any(use.role in {"main", "first"} for use, _ in asked):
+        return
+    use, found = extras[0]
+    for pin in judged.group.find("torch"):
+        is_wheel = pin.url is not None or pin.python
+        if pin.label or is_wheel or wrong_label(pin) or not any(pin in world.pins for world in judged.hosts):
+            continue
+        if found.is_preview:
+            if not judged.group.pre and "dev" not in pin.spec and "rc" not in pin.spec:
+                yield _without_pre(use, pin)
+        elif not pin.exact:
+            yield _unpinned(use, found, pin, judged)
+
+
+def _without_pre(use: IndexUse, pin: Pin) -> Finding:
+    return Finding(
+        summary=Text("a nightly index without --pre: pip takes the final release"),
+        why=Text("a development version counts only with --pre, or where the pin names one"),
+        evidence=(written(use.url, str(use.place)), pinned(pin)),
+        remedies=(Remedy(Text("Add --pre, and name the nightly index by --index-url"), (f"--index-url {use.url}",)),),
+        place=use.place,
+    )
+
+
+def _unpinned(use: IndexUse, found: TorchIndex, pin: Pin, judged: Judged) -> Finding:
+    build = parsed_build(found.build)
+    taken = _taken(pin, build, judged)
+    row = _newest(pin, build, judged)
+    evidence: tuple[Evidence, ...] = (written(use.url, str(use.place)), pinned(pin))
+    remedies = lines_remedy(judged.group, row, judged.tables)
+    if taken:
+        summary = Text("pip takes PyPI's torch {version}, not the {build} build", version=taken, build=found.build)
+        severity = None
+    else:
+        summary = Text("torch{spec} is asked of PyPI and of a further index", spec=pin.spec)
+        severity = "info"
+    return Finding(
+        summary=summary,
+        why=Text(
+            "pip pools all indexes and takes the highest version of any: only a label in the pin says which build, and "
+            "whoever owns a name on one of them can give it"
+        ),
+        evidence=evidence,
+        remedies=remedies,
+        severity=severity,  # type: ignore[arg-type]
+        place=use.place,
+    )
+
+
+def _taken(pin: Pin, build: Build | None, judged: Judged) -> str:
+    """The release that PyPI gives because the index has an older one alone; empty where both have the newest."""
+    versions = torch_versions(pin, judged.tables)
+    if not versions or build is None:
+        return ""
+    ours = _newest(pin, build, judged)
+    return str(versions[0]) if ours is None or ours.torch < versions[0] else ""
+
+
+def _newest(pin: Pin, build: Build | None, judged: Judged) -> TorchBuild | None:
+    versions = torch_versions(pin, judged.tables) or judged.tables.torch_builds.versions()
+    for os, machine in _HOSTS:
+        for row in judged.tables.torch_builds.for_host(os, machine):
+            if row.build == build and row.torch in versions and row.emit:
+                return row
+    return None
+
+
+@rule("index-lacks-version", severity="warning")
+def extra_index_lacks(judged: Judged) -> Iterator[Finding]:
+    """A further index does not hold the version that is pinned, so that PyPI's build is taken in silence."""
+    uses = [use for use in judged.group.indexes if use.role == "extra"]
+    found = [index for use in uses if (index := torch_index(use.url, judged.tables))]
+    if len(found) != 1 or judged.group.tool not in {"pip", "hatch"} or found[0].is_preview or not found[0].is_official:
+        return
+    build = parsed_build(found[0].build)
+    for pin in judged.group.find("torch"):
+        if not pin.exact or pin.label or pin.url is not None or build is None:
+            continue
+        version = Version.parse(pin.exact)
+        rows = [row for row in judged.tables.torch_builds.rows if row.torch == version]
+        is_known = (
+            rows and build in builds(judged.tables) and not may_be_unknown(pin, judged.tables.torch_builds.versions())
+        )
+        if is_known and build.backend == "cuda" and not any(row.build == build for row in rows):
+            world = next((world for world in judged.hosts if pin in world.pins), None)
+            yield Finding(
+                summary=Text("torch {version} has no build {build}: pip takes PyPI's", version=version, build=build),
+                why=Text(
+                    "builds of {version}: {there}",
+                    version=version,
+                    there=", ".join(sorted({row.build.name for row in rows if row.emit})),
+                ),
+                evidence=(pinned(pin), written(uses[0].url, str(uses[0].place))),
+                remedies=lines_remedy(judged.group, row_for(version, build, world, judged.tables), judged.tables)
+                if world
+                else (),
+                place=pin.place,
+            )
+
+
+@rule("index-replaces-pypi", severity="error")
+def index_replaces_pypi(judged: Judged) -> Iterator[Finding]:
+    """The PyTorch index stands in PyPI's place for packages that it does not hold."""
+    mains = [use for use in judged.group.indexes if use.role == "main"]
+    others = [use for use in judged.group.indexes if use.role in {"extra", "first"}]
+    if not mains or judged.group.tool not in {"pip", "hatch", "uv"} or judged.group.kind == "pyproject":
+        return
+    found = torch_index(mains[-1].url, judged.tables)
+    if found is None or not found.is_official or any(torch_index(use.url, judged.tables) is None for use in others):
+        return
+    missing = [pin for pin in judged.group.pins if _is_not_held(pin, judged)]
+    if missing:
+        names = ", ".join(dict.fromkeys(pin.name for pin in missing[:_FEW]))
+        yield Finding(
+            summary=Text("{name} is asked of the PyTorch index alone", name=missing[0].name),
+            why=Text(
+                "--index-url takes the place of PyPI for every line; the index holds torch, what is built with it and "
+                "their dependencies, not {names}",
+                names=names,
+            ),
+            evidence=(written(mains[-1].url, str(mains[-1].place)), pinned(missing[0])),
+            remedies=(
+                Remedy(
+                    Text(
+                        "Install torch by a command or file of its own; or name the index as a further one, with "
+                        "labels in the pins"
+                    ),
+                    (f"--extra-index-url {mains[-1].url}",),
+                ),
+            ),
+            confidence="likely",
+            place=mains[-1].place,
+        )
+
+
+def _is_not_held(pin: Pin, judged: Judged) -> bool:
+    row = judged.tables.listed_packages.find(pin.name)
+    return pin.url is None and not (row and row.index_held) and not pin.name.startswith(("nvidia-", "torch"))
