@@ -52,6 +52,7 @@ class Live(NamedTuple):
     managed: bool = False
     project: str | None = None
     python: str = "3.12"
+    left: bool = False  # torch is listed alone: its files are gone
 
     @property
     def facts(self) -> Facts:
@@ -85,6 +86,8 @@ class Live(NamedTuple):
         found = next((item for item in _packages(self.packages, self.owners) if item.name == "torch"), None)
         owner = self.owners if found else "conda"
         found = found or next((item for item in _packages(self.conda, "conda") if item.name == "pytorch"), None)
+        if self.left:
+            return Torch(installed=False, locations=())
         if found is None:
             return Torch(installed=False, version=None, full=None, build=None, owner=None)
         public, _, label = found.version.partition("+")
@@ -106,8 +109,7 @@ class Live(NamedTuple):
         writing = writing_for(facts, Writing(python, tool, shell, asked=bool(tool), taken=taken))
 
         def chosen(known: Tables) -> Choice:
-            right = already_right(host, known) if wish == Wish(companions=wish.companions) else None
-            return right or choose(host, with_backend(host, wish, known), known)
+            return already_right(host, known, wish) or choose(host, with_backend(host, wish, known), known)
 
         choice, writing, known = choose_for(writing, TABLES, chosen)
         assert choice.runs, choice.refusal

@@ -7,16 +7,27 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from proof_cells import BESIDE_OTHERS, HOSTS, PINS, TORCH
+from proof_cells import BESIDE_OTHERS, HOSTS, NEWEST, PINS, TORCH
 from proof_hosts import Environment, expect
 from table_wheels import ONLY_ON_DEFAULT
 
 _PROJECT = """[project]
 name = "app"
 version = "0.1"
-requires-python = "=={python}.*"
+requires-python = "{python}"
 dependencies = [{dependencies}]
 """
+# Another table than that of the project: what stands there, and the options by which it is synced; dev always is.
+_ELSEWHERE: Mapping[str, str] = {
+    "dev": "\n[dependency-groups]\ndev = [{dependencies}]\n",
+    "gpu": "\n[project.optional-dependencies]\ngpu = [{dependencies}]\n",
+}
+_OPTIONS: Mapping[tuple[str, str], str] = {("uv-project", "gpu"): " --extra gpu", ("pdm", "gpu"): " --group gpu"}
+OLD = "2.8.0"  # the last that has wheels for a Python that newer ones left
+_PINS: Mapping[str, Mapping[str, str]] = {
+    **PINS,
+    OLD: {"torch": OLD, "torchvision": "0.23.0", "torchaudio": OLD},
+}
 # What makes the loopback index each tool's default, and the project one that has nothing to build.
 _OF_TOOL: Mapping[str, str] = {
     "uv-project": '\n[[tool.uv.index]]\nname = "default"\nurl = "{url}/simple"\ndefault = true\n',
@@ -33,9 +44,9 @@ _BRING: Mapping[str, Sequence[str]] = {
 }
 # The lock fits the project, and the tool's own wish to tidy up changes nothing.
 _AGAIN: Mapping[str, Sequence[str]] = {
-    "uv-project": ("uv lock --check", "uv sync --quiet", "uv run --quiet python -c 'import torch'"),
-    "poetry": ("poetry check --lock",),
-    "pdm": ("pdm lock --check", "pdm sync --clean --quiet"),
+    "uv-project": ("uv lock --check", "uv sync --quiet{options}", "uv run --quiet{options} python -c 'import torch'"),
+    "poetry": ("poetry check --lock", "poetry lock --regenerate --quiet"),
+    "pdm": ("pdm lock --check", "pdm sync --clean --quiet{options}"),
     "hatch": ("hatch run python -c 'import torch'",),
 }
 
@@ -49,12 +60,16 @@ class Project(NamedTuple):
     drifted: bool = False  # somebody put a torch into the environment past the tool
     torch: str = TORCH
     nightly: bool = False  # which is asked for last
+    at: str = ""  # the table that names torch, where it is another than that of the project
+    pythons: str = ""  # which the project allows: that of the tests alone, unless said
+    asked: str = ""  # the versions asked for, where several would do
     more: tuple[tuple[str, str], ...] = ()
     folder: str = "project"
 
     def __str__(self) -> str:
         before = "from-" + "-".join(self.before) if self.before else "drifted" if self.drifted else "fresh"
         said = [self.torch] * (self.torch != TORCH) + ["nightly"] * self.nightly
+        said += [f"in-{self.at}"] * bool(self.at) + [f"for-{self.pythons}"] * bool(self.pythons)
         return "-".join([self.tool, before, "to", *self.targets, *said])
 
     def prove(self, environment: Environment) -> None:
@@ -65,15 +80,17 @@ class Project(NamedTuple):
             environment.make()
         self._begin(environment)
         for target in self.targets:
-            pins = {**PINS[self.torch], **({} if self.torch == TORCH or target.startswith("cu13") else BESIDE_OTHERS)}
-            asked = ("--torch", self.torch, "--backend", target, "--with", "torchvision,torchaudio")
+            pins = {**_PINS[self.torch], **({} if self.torch != NEWEST or target.startswith("cu13") else BESIDE_OTHERS)}
+            asked = ("--torch", self.asked or self.torch, "--backend", target, "--with", "torchvision,torchaudio")
             self._move(environment, target, *asked, pins=pins)
         if self.nightly:
             self._move(environment, "cpu", "--nightly", "--allow-inferred", pins=pins)
 
     def _begin(self, environment: Environment) -> None:
-        wanted = ", ".join(f'"{name}"' for name in (ONLY_ON_DEFAULT, *self.before))
-        text = _PROJECT.format(python=f"{sys.version_info[0]}.{sys.version_info[1]}", dependencies=wanted)
+        main, others = ((*self.before,), ()) if not self.at else ((), self.before)
+        pythons = self.pythons or f"=={sys.version_info[0]}.{sys.version_info[1]}.*"
+        text = _PROJECT.format(python=pythons, dependencies=_listed(ONLY_ON_DEFAULT, *main))
+        text += _ELSEWHERE[self.at].format(dependencies=_listed(*others)) if self.at else ""
         text += _OF_TOOL[self.tool].format(url=environment.served.url)
         (environment.folder / "pyproject.toml").write_text(text, encoding="utf-8")
         if self.drifted:
@@ -91,8 +108,13 @@ class Project(NamedTuple):
             path.write_text(merged(path.read_text(encoding="utf-8"), file["lines"]), encoding="utf-8")
         environment.follow(promised["commands"])
         _is_there(environment, promised, pins)
-        environment.follow(_AGAIN[self.tool])
+        options = _OPTIONS.get((self.tool, self.at), "")
+        environment.follow([line.format(options=options) for line in _AGAIN[self.tool]])
         _is_there(environment, promised, pins)
+
+
+def _listed(*names: str) -> str:
+    return ", ".join(f'"{name}"' for name in names)
 
 
 def _is_there(environment: Environment, promised: Mapping[str, Any], pins: Mapping[str, str]) -> None:

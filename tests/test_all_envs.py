@@ -14,6 +14,7 @@ import pytest
 from conftest import Run
 from place_hosts import with_torchdoctor
 
+from torchdoctor.commands.all_envs import _FORMATS as FORMATS
 from torchdoctor.environments import Environment, environments_here, find
 from torchdoctor.which_python import Own
 
@@ -178,10 +179,10 @@ def check(tmp_path: Path) -> Check:
     venv.EnvBuilder(symlinks=True).create(tmp_path / "own")
     program = with_torchdoctor(tmp_path / "own")
 
-    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    def run(*arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [program, "check", "--all-envs", *arguments], capture_output=True, text=True, check=False, cwd=tmp_path,
-            env={"PATH": "/nowhere", "HOME": str(tmp_path)}, timeout=60,
+            env={"PATH": "/nowhere", "HOME": str(tmp_path), **env}, timeout=60,
         )  # fmt: skip
 
     return run
@@ -224,6 +225,15 @@ def test_json_holds_every_report(check: Check, install: Install, tmp_path: Path)
     assert str(tmp_path) not in json.dumps(answer["environments"])
 
 
+def test_each_is_asked_about_another_host(check: Check, install: Install) -> None:
+    install("good", torch="2.9.1+cpu")
+    done = check("--for", "gpu=none", "--for", "gpu=T4 driver=580.65.06", "-v")
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "~/good/bin/python" in done.stdout.splitlines()[1]
+    assert done.stdout.splitlines()[1].endswith("2 targets: 1 will run it, 1 will not run it")
+    assert "gpu=none                 runs" in done.stdout
+
+
 def test_no_environment_with_torch_is_unknown(check: Check, install: Install) -> None:
     install("empty")
     done = check("-q")
@@ -231,7 +241,7 @@ def test_no_environment_with_torch_is_unknown(check: Check, install: Install) ->
     assert done.stdout.startswith("unknown: none of ")
 
 
-@pytest.mark.parametrize("more", [["--python", "x"], ["--record", "x"], ["--format", "junit"]])
+@pytest.mark.parametrize("more", [["--python", "x"], ["--record", "x"], ["--format", "junit"], ["--format", "text="]])
 def test_what_is_of_one_python_does_not_go_with_many(torchdoctor: Run, more: list[str]) -> None:
     done = torchdoctor("check", "--all-envs", *more)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
@@ -253,7 +263,11 @@ def test_each_report_in_full(check: Check, install: Install) -> None:
     done = check("-v")
     assert done.returncode == 0
     assert "\nok: torch 2.9.1+cpu fits this host" in done.stdout
-    assert "\nexamined: ~/good/bin/python" in done.stdout
+    (examined,) = [line for line in done.stdout.splitlines() if line.startswith("examined: ")]
+    assert examined.startswith("examined: ~/good/bin/python (Python 3.")
+    assert examined.endswith("), it is the good of the current folder")  # nobody named it
+    (one,) = json.loads(check("--format", "json").stdout)["environments"]
+    assert one["report"]["facts"]["python"]["chosen_because"] == one["found"]
 
 
 def test_torch_is_run_in_each_where_that_is_asked(check: Check, install: Install) -> None:
@@ -263,3 +277,52 @@ def test_torch_is_run_in_each_where_that_is_asked(check: Check, install: Install
     assert "imported" in one["report"]["facts"]["trial"]
     (one,) = json.loads(check("--format", "json").stdout)["environments"]
     assert "imported" not in one["report"]["facts"]["trial"]
+
+
+def test_a_job_gets_an_annotation_for_each_that_is_not_well(check: Check, install: Install) -> None:
+    install("good", torch="2.9.1+cpu")
+    done = check(GITHUB_ACTIONS="true")
+    assert (done.returncode, "::" in done.stdout) == (0, False)
+    install("older", torch="2.9.1+cpu", torchvision="0.20.0")
+    Path(install("odd", torch="2.9.1+cpu")).unlink()
+    odd = Path(install("odd2", torch="2.9.1+cpu"))
+    odd.unlink()
+    odd.write_text("#!/bin/sh\nexit 7\n")
+    odd.chmod(0o755)
+    done = check(GITHUB_ACTIONS="true")
+    assert done.returncode == 3
+    assert done.stdout.startswith("unknown: ")
+    first, second = (line for line in done.stdout.splitlines() if line.startswith("::"))
+    assert first.startswith("::error title=torchdoctor%3A ~/odd2/bin/python::unknown: cannot be asked: ")
+    assert second.startswith("::warning title=torchdoctor%3A ~/older/bin/python::warning: Not built for torch ")
+    alone = check("--format", "github")
+    assert alone.stdout.splitlines() == [first, second]
+    assert "::" not in check("--format", "text", GITHUB_ACTIONS="true").stdout
+
+
+def test_the_exit_status_alone(check: Check, install: Install) -> None:
+    install("good", torch="2.9.1+cpu")
+    quiet = check("--format", "quiet")
+    assert (quiet.returncode, quiet.stdout, quiet.stderr) == (0, "", "")
+    install("older", torch="2.9.1+cpu", torchvision="0.20.0")
+    quiet = check("--format", "quiet", "--fail-on", "warning")
+    assert (quiet.returncode, quiet.stdout, quiet.stderr) == (1, "", "")
+
+
+def test_a_remark_that_counts_is_told(check: Check, install: Install) -> None:
+    """A CPU build has a remark where there is no GPU, and fails only where remarks do."""
+    install("good", torch="2.9.1")
+    (one,) = json.loads(check("--format", "json").stdout)["environments"]
+    assert [finding["severity"] for finding in one["report"]["findings"]] == ["info"]
+    done = check("--fail-on", "info")
+    assert done.returncode == 1
+    assert done.stdout.startswith("info: 1 environment with torch: 1 info\n  info     ~/good/bin/python (")
+    assert f"({one['report']['findings'][0]['id']}; fail-on is info)" in done.stdout
+    done = check()
+    assert done.returncode == 0
+    assert done.stdout.startswith("ok: 1 environment with torch: 1 ok\n")
+
+
+def test_the_help_names_the_formats(torchdoctor: Run) -> None:
+    words = " ".join(torchdoctor("check", "--help").stdout.split())
+    assert f"formats: {', '.join(FORMATS)} " in words

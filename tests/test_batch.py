@@ -8,7 +8,7 @@ from conftest import Run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from torchdoctor.commands.batch import answer_lines
+from torchdoctor.commands.batch import Terms, answer_lines
 from torchdoctor.prescribe.conditions import Wish
 from torchdoctor.prescribe.writing import Writing
 from torchdoctor.tables import Tables
@@ -159,3 +159,29 @@ def test_a_tool_is_written_for_as_for_one_host_and_stops_no_other_line(tool: str
     assert all(word in said for word in words), said
     assert last == first
     assert "error" in jetson or jetson["commands"] or jetson["lines"]
+
+
+@pytest.mark.parametrize(
+    ("gpu", "terms", "build", "commands"),
+    [
+        ("", Terms(require_gpu=True), None, 0),
+        ("", Terms(), "cpu", 1),
+        ("sm_86", Terms(require_gpu=True), "cu126", 1),
+        ("sm_86", Terms(if_needed=True), "cu126", 0),
+        ("", Terms(if_needed=True), "cpu", 1),
+    ],
+)
+def test_what_was_asked_for_holds_for_each_line(gpu: str, terms: Terms, build: str | None, commands: int) -> None:
+    host = {**GPU, "torch": "2.14.1+cu126" if gpu else None, "gpus": [gpu] if gpu else []}
+    wish = Wish(backend="cu126") if gpu else Wish()
+    (answer,) = map(json.loads, answer_lines([json.dumps(host)], wish, Writing(), TABLES, terms))
+    assert (answer["build"], len(answer["commands"])) == (build, commands)
+    assert ("a GPU is required" in answer["reason"]) is (build is None)
+
+
+@pytest.mark.parametrize(("option", "build"), [("--require-gpu", None), ("--if-needed", "cpu")])
+def test_options_reach_each_line(torchdoctor: Run, option: str, build: str | None) -> None:
+    line = json.dumps({**LINUX, "driver": None, "gpus": [], "torch": "2.14.1+cpu"})
+    done = torchdoctor("install-cmd", "--batch", "-", option, stdin=line)
+    answer = json.loads(done.stdout)
+    assert (answer["build"], answer["commands"]) == (build, []), done.stderr

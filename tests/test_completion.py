@@ -220,8 +220,10 @@ def test_the_manual_page_holds_every_command_option_and_exit_status(torchdoctor:
     for command in COMMANDS:
         assert f"\n.SS torchdoctor {command}\n" in plain
         assert all(f"\\fB{flag}\\fR" in plain for flag in flags_of(command) - {"-h", "--help"})
-    for status in ("0", "1", "2", "3", "130", "128 + n"):
-        assert f"\n.TP\n\\fB{status}\\fR\n" in plain
+    statuses = plain.partition(".SH EXIT STATUS\n")[2].partition(".SH ")[0]
+    named = re.findall(r"^\.TP\n\\fB(.*)\\fR\n", statuses, re.MULTILINE)
+    assert named == ["0", "1", "2", "3", "130", "128 + n", "--nagios"]
+    assert "\n0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN\n" in statuses
     assert re.match(r'\.TH TORCHDOCTOR 1 "\d{4}-\d\d-\d\d" "torchdoctor \d', done.stdout)
 
 
@@ -230,6 +232,9 @@ def test_the_variables_of_the_manual_page_are_read_by_the_product() -> None:
     code = "\n".join(path.read_text(encoding="utf-8") for path in others)
     for names, _ in ENVIRONMENT:
         assert all(f'"{name}"' in code for name in names.split(", ")), names
+    ours = set(re.findall(r'"(TORCHDOCTOR_[A-Z_]+)"', code))
+    assert ours == {name for name, _ in ENVIRONMENT if name.startswith("TORCHDOCTOR_")}
+    assert '; gpus.min=8"' in dict(ENVIRONMENT)["TORCHDOCTOR_REQUIRE"]  # how to write more than one
 
 
 def test_groff_reads_the_page_without_a_warning(tmp_path: Path) -> None:

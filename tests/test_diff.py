@@ -200,6 +200,40 @@ def test_nothing_that_both_tell_is_unknown(torchdoctor: Run, tmp_path: Path) -> 
     assert done.stdout.startswith("unknown: ")
 
 
+COLLECTED = "PyTorch version: 2.6.0+cu124\nIs debug build: False\nCUDA used to build PyTorch: 12.4\n"
+COLLECTED += "OS: Ubuntu 22.04.4 LTS (x86_64)\nLibc version: glibc-2.35\nPython version: 3.11.9 (64-bit runtime)\n"
+COLLECTED += "Is CUDA available: True\nGPU models and configuration: GPU 0: NVIDIA GeForce RTX 4090\n"
+COLLECTED += "Nvidia driver version: 550.54.15\n"
+
+
+@pytest.mark.parametrize(
+    ("other", "code", "begins"),
+    [
+        (COLLECTED, 0, "equal: nothing differs in what both tell"),
+        ("PyTorch version: 2.6.0+cu124\nIs CUDA available: True\n", 3, "unknown: nothing differs in the "),
+        (COLLECTED.replace("550.54.15", "570.86.15"), 1, "differ: "),
+    ],
+)
+def test_too_little_in_common_is_not_equal(
+    torchdoctor: Run, tmp_path: Path, other: str, code: int, begins: str
+) -> None:
+    (tmp_path / "good.txt").write_text(COLLECTED)
+    (tmp_path / "other.txt").write_text(other)
+    done = torchdoctor("diff", "good.txt", "other.txt")
+    assert (done.returncode, done.stderr) == (code, "")
+    assert done.stdout.startswith(begins)
+    answer = json.loads(torchdoctor("diff", "good.txt", "other.txt", "--format", "json").stdout)
+    assert answer["equal"] is (code == 0)
+
+
+def test_a_remark_that_rests_on_what_differs_is_said(good: dict[str, Any]) -> None:
+    resting = changed(good, finding("a-remark", "memory.shm", severity="info"), status="ok", memory__shm=1)
+    other = changed(good, finding("a-remark", "cpu.flags", severity="info"), status="ok", memory__shm=1)
+    told, untold = (render(compared(good, report))[0].text for report in (resting, other))
+    assert told.startswith("differ: 1 fact and 1 finding; a-remark it is (a-remark) in b: memory.shm is 1 there")
+    assert untold == "differ: 1 fact and 1 finding; no finding of one alone rests on a fact that differs"
+
+
 def test_one_of_the_two_may_come_by_stdin_and_be_a_pasted_text(torchdoctor: Run) -> None:
     pasted = (DATA / "pasted" / "collect_env_linux.txt").read_text(encoding="utf-8")
     done = torchdoctor("diff", str(GOOD), "-", stdin=pasted)
@@ -220,6 +254,8 @@ def test_one_of_the_two_may_come_by_stdin_and_be_a_pasted_text(torchdoctor: Run)
             "too deeply",
         ),
         ("", "empty"),
+        ("{}", "neither a report nor a recording"),
+        ("a letter home", "neither a report nor a recording"),
     ],
 )
 def test_what_cannot_be_compared_is_said_in_a_line(torchdoctor: Run, tmp_path: Path, text: str, said: str) -> None:

@@ -75,6 +75,8 @@ def test_one_on_stdout_and_others_in_files(torchdoctor: Run, tmp_path: Path) -> 
         (("--format", "tap", "--format", "junit"), "two formats for stdout"),
         (("--nagios", "--format", "junit"), "two formats for stdout"),
         (("--format", "tap=a", "--format", "junit=a"), "two formats for a"),
+        (("--format", "json="), "--format json=: no file stands behind the sign"),
+        (("--format", "text", "--format", "junit="), "for stdout: --format junit"),
         (("--format", "sarif"), "choose from: text, json, junit, github, gitlab, tap"),
         (("--format", "junit=no/such/folder/a.xml"), "cannot write no/such/folder/a.xml"),
     ],
@@ -334,23 +336,43 @@ def test_colour(
 @pytest.mark.parametrize("columns", [40, 80, 200])
 @pytest.mark.skipif(sys.platform == "win32", reason="terminals of POSIX")
 def test_a_terminal_gets_whole_words_and_commands_in_one_piece(columns: int, clean_environment: dict[str, str]) -> None:
-    import pty
-
-    master, slave = pty.openpty()
-    env = {**clean_environment, "COLUMNS": str(columns), "TERM": "xterm"}
-    recording = str(DATA / "recordings" / "windows11-rtx4060.json")
-    child = subprocess.Popen([sys.executable, "-m", "torchdoctor", "diagnose", recording], stdout=slave, env=env)
-    os.close(slave)
-    written = b""
-    while chunk := _read(master):
-        written += chunk
-    assert child.wait(60) == 1
-    assert b"\x1b[1;31m" in written
-    lines = re.sub(r"\x1b\[[\d;]*m", "", written.decode()).splitlines()
+    status, written = on_terminal(columns, clean_environment, str(DATA / "recordings" / "windows11-rtx4060.json"))
+    assert status == 1
+    assert "\x1b[1;31m" in written
+    lines = re.sub(r"\x1b\[[\d;]*m", "", written).splitlines()
     broken = [line for line in lines if len(line) >= columns and " " in line.strip() and "pip install" not in line]
     assert broken == []
     assert any(line.strip().endswith("--index-url https://download.pytorch.org/whl/cu130") for line in lines)
     assert " ".join(" ".join(lines).split()).count("PyPI holds one build per platform. On this one it has no") == 1
+
+
+@pytest.mark.parametrize("columns", [30, 80])
+@pytest.mark.skipif(sys.platform == "win32", reason="terminals of POSIX")
+def test_no_break_of_a_line_makes_an_order(columns: int, clean_environment: dict[str, str], tmp_path: Path) -> None:
+    """Words of a paste that stand in the middle of a line begin one when it is folded, wherever the fold falls."""
+    error = f"RuntimeError: The NVIDIA driver on your system is too old (found version 10020). {'::error::pwn ' * 30}"
+    for arguments in (("--plain",), ("--color=always",), ("-v", "--plain")):
+        status, written = on_terminal(columns, clean_environment, saved(tmp_path, error), *arguments)
+        assert status == 1
+        lines = re.sub(r"\x1b\[[\d;]*m", "", written).splitlines()
+        assert [line for line in lines if re.match(r"\s*::", line)] == []
+        assert any(line.lstrip().startswith("\\::error") for line in lines)
+        assert any(" ::error" in line for line in lines)  # where nobody obeys it, it stays as it was
+
+
+def on_terminal(columns: int, env: dict[str, str], *arguments: str) -> tuple[int, str]:
+    """Run ``diagnose`` on a terminal of so many columns; returns the status and what it wrote."""
+    import pty
+
+    master, slave = pty.openpty()
+    command = [sys.executable, "-m", "torchdoctor", "diagnose", *arguments]
+    child = subprocess.Popen(command, stdout=slave, env={**env, "COLUMNS": str(columns), "TERM": "xterm"})
+    os.close(slave)
+    written = b""
+    while chunk := _read(master):
+        written += chunk
+    os.close(master)
+    return child.wait(60), written.decode()
 
 
 def _read(master: int) -> bytes:

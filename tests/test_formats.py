@@ -26,6 +26,7 @@ from xmlschema import XMLSchema
 from torchdoctor.checks import all_checks
 from torchdoctor.facts import Facts, Gpu, Request
 from torchdoctor.findings import SEVERITIES, Ignored, Outcome, Place, Prediction, Severity, Text, Verdict
+from torchdoctor.lint.run import lint
 from torchdoctor.pipeline import examine
 from torchdoctor.prescribe.writing import Writing
 from torchdoctor.recording import Recording
@@ -412,7 +413,9 @@ NAGIOS = re.compile(r"TORCHDOCTOR (OK|WARNING|CRITICAL|UNKNOWN) - ([^|\n]+) \|( 
         (("warning", "info"), "error", 1, "WARNING - 1 warning: "),
         (("error", "warning", "warning"), "error", 2, "CRITICAL - 1 error, 2 warnings: "),
         (("warning",), "warning", 2, "CRITICAL"),
-        (("info",), "info", 2, "CRITICAL"),
+        (("info",), "info", 2, "CRITICAL - 1 info: finding-0 |"),
+        (("info", "info", "error"), "info", 2, "CRITICAL - 1 error, 2 info: "),
+        (("info", "error"), "warning", 2, "CRITICAL - 1 error: finding-1 |"),
         (("error",), "never", 1, "WARNING"),
     ],
 )  # fmt: skip
@@ -432,6 +435,28 @@ def test_nagios_is_one_line_with_one_bar(findings: list[tuple[Severity, str]], w
     crash = replace(invented([]), outcomes=(Outcome("torch-missing", "crashed", f"{words} | x=1"),))
     assert NAGIOS.fullmatch(rendered("nagios", crash, VIEW))
     assert rendered("nagios", crash, VIEW).startswith("TORCHDOCTOR UNKNOWN - the check torch-missing crashed: ")
+
+
+@pytest.mark.parametrize(
+    ("severities", "fail_on", "words"),
+    [
+        (("info",), "info", "info: seen is wrong (finding-0; fail-on is info)"),
+        (("info",), "warning", "ok: "),
+        (("info",), "never", "ok: "),
+        (("warning", "info"), "info", "warning: seen is wrong"),
+    ],
+)
+def test_the_verdict_names_what_makes_the_exit_status_1(
+    severities: tuple[Severity, ...], fail_on: str, words: str
+) -> None:
+    report = invented([(severity, f"finding-{index}") for index, severity in enumerate(severities)])
+    assert exit_status(report, fail_on) == (fail_on == "info")
+    told = (
+        verdict(report, fail_on),
+        rendered("text", report, VIEW._replace(fail_on=fail_on, verbosity=-1)),
+        cases(report, fail_on)[-1].about,
+    )
+    assert [line.startswith(words) for line in told] == [True] * 3, told
 
 
 # Prometheus
@@ -465,6 +490,22 @@ def test_prometheus_series_are_the_same_after_every_run(tables_reports: list[Rep
     ]
     assert names[0] == names[1]
     assert len(names[0]) > 100
+
+
+def test_prometheus_series_of_lint_are_the_same_whatever_the_files_hold(tmp_path: Path) -> None:
+    contents = {
+        "requirements.txt": "requests\n",
+        "pyproject.toml": "[project\n",
+        "environment.yml": "dependencies: [x]\n",
+    }
+    found = []
+    for name, content in contents.items():
+        (tmp_path / name).write_text(content)
+        report = lint([str(tmp_path / name)], Tables()).report
+        found.append(series(rendered("prometheus", report, VIEW)))
+    assert found[0].keys() == found[1].keys() == found[2].keys()
+    broken = "torchdoctor_finding", frozenset({("id", "manifest-unreadable")})
+    assert [each[broken] for each in found] == [0, 1, 0]
 
 
 @pytest.fixture(scope="module")

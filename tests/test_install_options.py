@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 
 from torchdoctor.addresses import address
 from torchdoctor.commands import install_cmd
-from torchdoctor.commands.install_wish import wish_of
+from torchdoctor.commands.install_wish import refuse_contradictions, wish_of
 from torchdoctor.errors import UsageError
 from torchdoctor.prescribe.choose import choose
 from torchdoctor.prescribe.conditions import Wish
-from torchdoctor.prescribe.described import describe
+from torchdoctor.prescribe.described import DescriptionError, describe
+from torchdoctor.prescribe.host import Host
 from torchdoctor.prescribe.install import install_of
 from torchdoctor.prescribe.writers import choose_for
 from torchdoctor.prescribe.writing import Writing
@@ -50,6 +51,47 @@ def options(*argv: str) -> Namespace:
 def test_what_makes_no_sense_is_refused(argv: list[str], words: str) -> None:
     with pytest.raises(UsageError, match=words):
         wish_of(options(*argv), TABLES)
+
+
+LINUX = ["--os", "linux", "--machine", "x86_64"]
+
+
+@pytest.mark.parametrize(
+    ("argv", "words", "without"),
+    [
+        (["--batch", "f", "--python", "/usr/bin/python3"], "leave --python out", ["--batch", "f"]),
+        (["--batch", "f", "--online"], "leave --online out", ["--batch", "f"]),
+        (["--batch", "f", "--explain"], "leave --explain out", ["--batch", "f"]),
+        (["--batch", "f", "--timeout", "3"], "leave --timeout out", ["--batch", "f"]),
+        ([*LINUX, "--python", "/usr/bin/python3"], "leave --python out", ["--python", "/usr/bin/python3"]),
+        (["--require-gpu", "--backend", "cpu"], "--backend cpu has no GPU support", ["--require-gpu"]),
+        (["--max-cuda", "12.4", "--os", "macos"], "--os macos has none", ["--max-cuda", "12.4", *LINUX]),
+        (["--max-cuda", "12.4", "--backend", "rocm6.4"], "--backend rocm6.4 has none", ["--max-cuda", "12.4"]),
+    ],
+)
+def test_what_another_option_makes_meaningless_is_refused(argv: list[str], words: str, without: list[str]) -> None:
+    with pytest.raises(UsageError, match=words):
+        refuse_contradictions(options(*argv))
+    refuse_contradictions(options(*without))
+
+
+@pytest.mark.parametrize(
+    ("host", "words"),
+    [
+        ({"os": "windows", "wsl": True}, "wsl True is of Linux"),
+        ({"os": "windows", "jetpack": "6.2"}, "jetpack '6.2' is of Linux"),
+        ({"os": "linux", "machine": "x86_64", "jetpack": "6.2"}, "of machine aarch64"),
+        ({"os": "macos", "libc": "glibc-2.35", "wsl": False, "jetpack": None}, ""),
+        ({"os": "linux", "machine": "aarch64", "jetpack": "6.2", "libc": "glibc-2.35"}, ""),
+        ({"jetpack": "6.2"}, ""),
+    ],
+)
+def test_what_a_host_cannot_have_is_refused(host: dict[str, object], words: str) -> None:
+    if not words:
+        assert describe(host, TABLES).os == host.get("os", Host().os)
+        return
+    with pytest.raises(DescriptionError, match=words):
+        describe(host, TABLES)
 
 
 @given(st.text(max_size=60))

@@ -14,7 +14,7 @@ from install_states import RADEON, TABLES, Live
 from packaging.specifiers import SpecifierSet
 
 from torchdoctor.errors import UsageError
-from torchdoctor.facts import Gpu
+from torchdoctor.facts import Gpu, Unknown
 from torchdoctor.prescribe.choose import choose
 from torchdoctor.prescribe.conditions import Wish
 from torchdoctor.prescribe.host import host_of
@@ -366,7 +366,7 @@ PLACES = (
         SYSTEM._replace(managed=True, packages=HALF_RIGHT),
         "uv",
         (
-            "uv venv --allow-existing --python /usr/bin/python3 .venv",
+            "uv venv --python /usr/bin/python3 .venv",
             f"{UV} install --python .venv/bin/python {WHOLE.replace('--index-url', '--index')}",
         ),
         asked="uv",
@@ -646,6 +646,64 @@ def test_requirements_start_from_the_state_of_the_host(live: Live, lines: tuple[
     assert live.install("requirements", wish=CU126).commands == lines
 
 
+NO_PIP = IN_CONDA._replace(conda="pytorch==2.5.1", build="cpu", has_pip=False)
+TWO_OWNERS = IN_CONDA._replace(packages="torch==2.9.1", conda="pytorch==2.5.1", build="cpu")
+
+
+@pytest.mark.parametrize("has_pip", [True, False])
+@pytest.mark.parametrize(
+    ("live", "tool", "wish", "first"),
+    [
+        (NO_PIP, "", CU126, "conda remove"),
+        (NO_PIP._replace(driver=NEW_DRIVER), "", Wish(nightly=True), "conda remove"),
+        (NO_PIP, "pip", CU126, "conda remove"),
+        (NO_PIP, "requirements", CU126, "conda remove"),
+        (TWO_OWNERS, "mamba", Wish(), f"{ML} -m pip uninstall"),
+        (TWO_OWNERS, "conda", Wish(), f"{ML} -m pip uninstall"),
+    ],
+)
+def test_pip_is_there_before_anything_is_taken_out(
+    live: Live, tool: str, wish: Wish, first: str, *, has_pip: bool
+) -> None:
+    lines = live._replace(has_pip=has_pip).install(tool, wish=wish).commands
+    brought = () if has_pip else (f"{ML} -m ensurepip --upgrade",)
+    assert lines[: len(brought)] == brought
+    assert lines[len(brought)].startswith(first)
+    assert sum("ensurepip" in line for line in lines) == len(brought)
+
+
+def test_uv_and_conda_alone_need_no_pip() -> None:
+    assert "ensurepip" not in "".join(NO_PIP.install("uv", wish=CU126).commands)
+    assert "ensurepip" not in "".join(NO_PIP._replace(conda="").install("conda").commands)
+
+
+@pytest.mark.parametrize(
+    ("there", "made"),
+    [
+        (None, ".venv"),
+        ((), ".venv"),
+        (("./.venvs", "./.venv-2"), ".venv"),
+        (("./.venv",), ".venv-2"),
+        (("./.venv", "./.venv-2", "./.venv-3"), ".venv-4"),
+    ],
+)
+@pytest.mark.parametrize("tool", ["pip", "uv", "requirements"])
+def test_an_environment_that_is_there_is_left_alone(tool: str, there: tuple[str, ...] | None, made: str) -> None:
+    """Made again with another Python, it would lose all that is installed in it."""
+    live = SYSTEM._replace(managed=True).facts
+    facts = replace(live, place=replace(live.place, venvs=Unknown("environments") if there is None else there))
+    writing = writing_for(facts, Writing(tool=tool, asked=True))
+    install = install_of(choose(host_of(facts, TABLES), CU126, TABLES), CU126, writing, TABLES)
+    assert install.commands[0].split() == (
+        ["uv", "venv", "--python", "/usr/bin/python3", made]
+        if tool == "uv"
+        else ["/usr/bin/python3", "-m", "venv", made]
+    )
+    assert f"{made}/bin/python" in install.commands[1]
+    is_told = any(f".venv is left alone, a new environment is made in {made}" in str(item) for item in install.warnings)
+    assert is_told is (made != ".venv")
+
+
 def test_requirements_take_out_last_what_nothing_needs() -> None:
     install = Live("torch==2.9.1+cu126 " + OF_12, driver=None).install("requirements", wish=CPU)
     orphans = f"{PIP} uninstall -y nvidia-cublas-cu12 nvidia-cudnn-cu12 triton"
@@ -699,8 +757,20 @@ def test_a_start_command_is_told_from_the_interpreter(word: str, executable: str
         ("torchtext==0.18.0", Wish(), "2.3.1", ["torch 2.14.1 cu126 would run here, but no torchtext"]),
         ("torch==2.9.1+cpu torchtext==0.18.0", Wish(), "2.14.1", ["torchtext 0.18.0 will not load beside it"]),
         ("torch==2.3.1+cpu torchtext==0.18.0", old(), "2.9.1", ["torchtext 0.18.0 will not load beside it"]),
-        ("torch==2.9.1+cpu torchtext==0.6.0", Wish(), "2.14.1", []),
-        ("torch==2.9.1+cpu torchaudio==2.9.1+cpu torchvision==0.24.1+cpu", Wish(), "2.14.1", []),
+        (
+            "torch==2.9.1+cpu torchtext==0.6.0",
+            Wish(),
+            "2.14.1",
+            ["no torchtext is known for torch 2.14.1: torchtext 0.6.0 stays and may not load beside it"],
+        ),
+        ("torch==2.9.1+cpu torchtext==0.6.0", old("cpu"), "2.9.1", []),
+        (
+            "torch==2.9.1+cpu torchaudio==2.9.1+cpu torchvision==0.24.1+cpu",
+            Wish(),
+            "2.14.1",
+            ["there is no torchaudio 2.14.1: torchaudio 2.11.0 goes with torch 2.11.0 and later"],
+        ),
+        ("torch==2.8.0+cpu torchaudio==2.8.0+cpu", CPU, "2.9.1", []),
     ],
 )
 def test_an_installed_companion_must_exist_for_the_build(

@@ -18,6 +18,7 @@ from broken_hosts import Stubs, compile_all
 from conftest import ROOT
 from place_hosts import Image
 
+from torchdoctor.checks import all_checks
 from torchdoctor.cli import COMMANDS
 from torchdoctor.lint.kinds import kind_of
 
@@ -29,6 +30,9 @@ ACTION = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
 HOOKS = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
 TERMINATION_BYTES = 4096  # what a kubelet keeps of a termination message
 MISMATCH = {"STUB_NVML_CODE": "18"}  # NVML_ERROR_LIB_RM_VERSION_MISMATCH: the node needs a reboot
+OLD_DRIVER = {  # too old for the torch beside torchdoctor
+    "STUB_NVML_DRIVER": "535.183.01", "STUB_NVML_CUDA": "12020", "STUB_CUDA_VERSION": "12020",
+}  # fmt: skip
 BASH = ("bash", "--noprofile", "--norc", "-eo", "pipefail", "-c")  # as GitHub starts it
 
 Make = Callable[[], Image]
@@ -75,14 +79,27 @@ def check(image: Image, **inputs: str) -> tuple[int, str, dict[str, str]]:
     temp = image.work / "runner"
     temp.mkdir()
     (temp / "torchdoctor").symlink_to(image.host.folder / "venv")
+    for name in ("report.json", "report.txt"):
+        (temp / "torchdoctor" / name).write_text("of an earlier step")
     files = {f"GITHUB_{name}": str(temp / name) for name in ("OUTPUT", "STEP_SUMMARY")}
     step = steps()["Check"]
     env = {**step_env(step, inputs), **files, "RUNNER_TEMP": str(temp), "GITHUB_ACTIONS": "true"}
     done = image.run(*BASH, step["run"], env=env)
     assert "Traceback" not in done.stderr
-    output = (temp / "OUTPUT").read_text() if (temp / "OUTPUT").exists() else ""
-    blocks = re.findall(r"(?ms)^([a-z-]+)<<(\S+)\n(.*?)\n\2$", output)
-    return done.returncode, done.stdout, {name: value for name, _, value in blocks}
+    return done.returncode, done.stdout, outputs_of((temp / "OUTPUT").read_text())
+
+
+def outputs_of(content: str) -> dict[str, str]:
+    """The file of outputs as the runner reads it: a name's last value counts."""
+    found = {}
+    lines = content.splitlines()
+    while lines:
+        name, sign, value = re.fullmatch(r"([a-z-]+)(<<|=)(.*)", lines.pop(0)).groups()  # type: ignore[union-attr]
+        if sign == "<<":
+            end = lines.index(value)
+            value, lines = "\n".join(lines[:end]), lines[end + 1 :]
+        found[name] = value
+    return found
 
 
 def test_the_action_is_composite_and_no_input_is_part_of_a_script() -> None:
@@ -115,6 +132,23 @@ def test_the_action_fails_where_torch_cannot_do_what_is_required(image: Image) -
 
 def test_the_action_may_be_told_never_to_fail(image: Image) -> None:
     assert check(image, args="--static --require-gpu", **{"fail-on": "never"})[0] == 0
+
+
+@pytest.mark.parametrize(
+    "inputs",
+    [
+        {"args": "--static --nonsense"},
+        {"args": '--static --require "driver>=550'},
+        {"args": "--static --format json"},
+        {"args": "--static --require nonsense=1"},
+        {"python": "/no/such/python"},
+        {"fail-on": "sometimes"},
+    ],
+)
+def test_a_wrong_input_is_a_usage_fault_with_outputs(image: Image, inputs: dict[str, str]) -> None:
+    status, printed, outputs = check(image, **inputs)
+    assert (status, outputs) == (2, {"verdict": "unknown", "exit-status": "2", "report": ""})
+    assert "of an earlier step" not in printed
 
 
 @pytest.mark.parametrize(
@@ -271,6 +305,22 @@ def test_the_prolog_drains_a_node_for_its_gpus_alone(image: Image) -> None:
     assert prolog(image, **MISMATCH) == (0, "")
 
 
+def selected(name: str) -> set[str]:
+    """What a script selects of the findings."""
+    return {word for words in re.findall(r"--select (\S+)", text(name)) for word in words.rstrip(")").split(",")}
+
+
+def test_a_fault_of_the_torch_beside_torchdoctor_drains_nothing(image: Image) -> None:
+    image.gpu(**OLD_DRIVER)
+    plain = image.run(image.program, "check", "--static", "--format", "json")
+    found = {item["id"] for item in json.loads(plain.stdout)["findings"] if item["severity"] == "error"}
+    assert found == {"driver-too-old"}
+    assert prolog(image, SLURM_JOB_GPUS="0") == (0, "")
+    assert selected("slurm_prolog.sh") == selected("nhc.conf")
+    assert "driver-too-old" not in selected("slurm_prolog.sh")
+    assert selected("slurm_prolog.sh") <= {item.id for item in all_checks()}
+
+
 @pytest.mark.parametrize("broken", ["/gone/torchdoctor", "/bin/false.not", "/"])
 def test_a_torchdoctor_that_cannot_run_drains_nothing(image: Image, broken: str) -> None:
     assert prolog(image, SLURM_JOB_GPUS="0", TORCHDOCTOR=broken)[0] == 0
@@ -286,14 +336,36 @@ def test_the_line_of_nhc(image: Image) -> None:
     alone = {"LD_LIBRARY_PATH": str(image.host.folder / "lib")}
     assert image.gpu().run(image.program, *arguments, env=alone, alone=True).returncode == 0
     assert image.run(image.program, *arguments, env={**alone, **MISMATCH}, alone=True).returncode == 1
+    assert image.run(image.program, *arguments, env={**alone, **OLD_DRIVER}, alone=True).returncode == 0
+
+
+def collected(image: Image, *arguments: str) -> tuple[int, set[str]]:
+    """Run the script for the textfile collector: status, and the series that are not 0."""
+    env = {"TORCHDOCTOR": str(image.program), "TEXTFILE_COLLECTOR": str(image.work)}
+    done = image.run("/bin/sh", PLACES / "node_exporter.sh", *arguments, env=env)
+    assert [path.name for path in image.work.iterdir()] == ["torchdoctor.prom"]  # in one step, nothing beside it
+    lines = (image.work / "torchdoctor.prom").read_text().splitlines()
+    return done.returncode, {line.rpartition(" ")[0] for line in lines if not line.endswith(" 0") and line[0] != "#"}
 
 
 def test_the_textfile_collector_gets_its_file(image: Image) -> None:
-    env = {"TORCHDOCTOR": str(image.program), "TEXTFILE_COLLECTOR": str(image.work)}
-    done = image.run("/bin/sh", PLACES / "node_exporter.sh", env=env)
-    assert done.returncode == 0, done.stderr
-    assert (image.work / "torchdoctor.prom").read_text().startswith("# HELP torchdoctor_")
-    assert [path.name for path in image.work.iterdir()] == ["torchdoctor.prom"]  # in one step, nothing beside it
+    status, series = collected(image)
+    assert status == 0
+    assert 'torchdoctor_status{status="ok"}' in series
+
+
+def test_the_node_is_watched_without_a_torch(image: Image) -> None:
+    """As the file says: torchdoctor alone in its environment is a healthy node; a Python that is named is watched."""
+    shutil.rmtree(image.host.site / "torch")
+    for info in image.host.site.glob("torch-*.dist-info"):
+        shutil.rmtree(info)
+    status, series = collected(image.gpu())
+    assert (status, 'torchdoctor_findings{severity="error"}' in series) == (0, False)
+    status, series = collected(image, str(image.program.with_name("python")))
+    assert (status, 'torchdoctor_finding{id="torch-missing"}' in series) == (1, True)
+    image.env |= MISMATCH
+    status, series = collected(image)
+    assert (status, 'torchdoctor_finding{id="driver-library-mismatch"}' in series) == (1, True)
 
 
 @pytest.mark.parametrize("script", sorted(path.name for path in PLACES.glob("*.sh")))

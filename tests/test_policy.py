@@ -28,7 +28,8 @@ from torchdoctor.facts import (
     Trial,
 )
 from torchdoctor.findings import Finding
-from torchdoctor.policy.parse import policy_of, requirements_of
+from torchdoctor.policy.asked import requirements_of
+from torchdoctor.policy.parse import policy_of
 from torchdoctor.policy.policy import Policy
 from torchdoctor.policy.schema import KEYS
 from torchdoctor.records import replace
@@ -157,6 +158,30 @@ def test_a_gpu_is_required_or_not(tables: Tables) -> None:
     assert "no-gpu" in loud("require.gpus.min = 1")
 
 
+@pytest.mark.parametrize(
+    ("text", "fact", "value", "source"),
+    [
+        ("require.gpu = true", "request.require_gpu", "yes", "torchdoctor.toml"),
+        ("require.gpus.min = 8", "require.gpus.min", "8", "torchdoctor.toml"),
+        ('require.gpu = true\nrequire.gpus.name = "H100"', "require.gpus.name", "H100", "torchdoctor.toml"),
+        (None, "request.require_gpu", "yes", "--require-gpu"),
+    ],
+)
+@pytest.mark.parametrize("gpus", [(), (H100,)])
+def test_a_missing_gpu_names_what_requires_it(
+    text: str | None, fact: str, value: str, source: str, gpus: tuple[Gpu, ...], tables: Tables
+) -> None:
+    """No GPU, or a build for none."""
+    request = Request(require_gpu=True) if text is None else of_text(text).request()
+    findings, _ = run_checks(replace(CPU_HOST, gpus=gpus, request=request), tables)
+    found = next(item for item in findings if item.id == ("torch-cpu-build" if gpus else "no-gpu"))
+    assert (fact, value, source) in [(item.fact, item.value, item.source) for item in found.evidence]
+    assert text is None or "--require-gpu" not in [item.source for item in found.evidence]
+    assert bool(gpus) or bool([item for item in findings if item.id == "requirement-unmet"]) == (
+        "gpus." in (text or "")
+    )
+
+
 BLIND = Facts(python=Python(tag=PythonTag(3, 12)), gpus=(Gpu(vendor="nvidia"),))
 
 
@@ -179,6 +204,22 @@ def test_a_fact_that_is_not_known_decides_nothing(text: str, missing: str, table
     policy = of_text(text)
     assert unmet(BLIND, policy, tables) == []
     assert [item.missing for item in undecided(replace(BLIND, request=policy.request()))] == [missing]
+
+
+@pytest.mark.parametrize("bench", [None, BENCH[:1], (*BENCH[:1], {**BENCH[-1], "profile": "check"})])
+def test_a_floor_asked_for_this_time_is_not_met_unmeasured(bench: tuple[dict[str, Any], ...] | None) -> None:
+    """That of a file waits for a benchmark; both are open."""
+    facts = replace(CPU_HOST, trial=Trial() if bench is None else Trial(bench=bench))
+    asked = requirements_of(["bench.fp32-tflops-min=500"], "--require").request()
+    filed = of_text("bench.fp32-tflops-min = 500").request()
+    for request, counts in ((asked, True), (filed, False)):
+        told = replace(facts, request=request)
+        assert [item.holds for item in judged(told)] == [None]
+        assert [item.missing.split(",")[0] for item in undecided(told)] == [
+            "figure fp32-tflops of a benchmark"
+        ] * counts
+        outcome = next(item for item in run_checks(told, Tables())[1] if item.id == "requirement-unmet")
+        assert (outcome.outcome, "torchdoctor bench" in str(outcome.reason)) == ("skipped", True)
 
 
 @pytest.mark.parametrize(
@@ -295,6 +336,10 @@ def test_no_key_is_left_out() -> None:
         (("--require", "driver>=600", "--ignore", "requirement-unmet"), 0, "1 set aside by the policy"),
         (("--require-gpu",), 0, "ok: "),
         (("--require", "gpus.min=9"), 1, "gpus min = 9"),
+        (("--require", "driver>=560", "--require", "driver<600"), 0, "ok: "),
+        (("--require", "driver>=590", "--require", "driver<600"), 1, "driver >=590,<600"),
+        (("--require", "driver<600", "--require", "driver>=590"), 1, "driver <600,>=590"),
+        (("--require", "bench.fp32-tflops-min=1"), 3, "the figure fp32-tflops of a benchmark, which torchdoctor bench"),
     ],
 )
 def test_requirements_of_a_recorded_host(torchdoctor: Run, arguments: tuple[str, ...], status: int, words: str) -> None:

@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 from torchdoctor.cli import run
 from torchdoctor.commands.policy import known_ids
 from torchdoctor.errors import UsageError
-from torchdoctor.policy.parse import policy_of, requirements_of, variables_of
+from torchdoctor.policy.asked import requirements_of, variables_of
+from torchdoctor.policy.parse import policy_of
 from torchdoctor.policy.policy import Policy
 from torchdoctor.policy.schema import KEYS, documentation
 from torchdoctor.policy.show import lines, written
@@ -80,6 +81,8 @@ def here(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tm
         ("require.gpus.memory-gb = nan", ("expected a number above 0",)),
         ("require.shm-gb = inf", ("expected a number above 0",)),
         ('require.gpus.name = "("', ("require.gpus.name = '(': expected a regular expression",)),
+        ('require.gpus.name = "!=T4"', ("with no sign before it",)),
+        ('require.gpus.name = ">=A100"', ("with no sign before it",)),
         ("require.python = 3.11", ("require.python = 3.11: expected a range of versions in quotes",)),
         ('require.python = "3.11"', ("expected a range of versions in quotes",)),
         ('require.torch = ">=two"', ("require.torch = '>=two': expected a range of versions",)),
@@ -121,14 +124,28 @@ def test_what_is_wrong_is_one_line_with_file_key_and_value(
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("drivr>=550", "--require: key 'require.drivr' is not known; did you mean: require.driver?"),
+        ("drivr>=550", "--require 'drivr>=550': key 'drivr' is not known; did you mean: driver?"),
+        ("memory_gb=40", "key 'memory_gb' is not known; did you mean: gpus.memory-gb?"),
+        ("gpus=8", "key 'gpus' is not known; known here: gpus.min, gpus.name, gpus.memory-gb"),
+        ("packages=numpy", "key 'packages' is not known; known here: packages.NAME"),
+        ("whatever=1", "key 'whatever' is not known; known here: python, torch, build,"),
         ("driver", "--require 'driver': expected a key and what it has to be"),
         ("", "--require '': expected a key"),
         ("driver=550", "--require 'driver=550': require.driver = '=550': expected a range of driver versions"),
         ("gpus.min>=many", "require.gpus.min = 'many': expected a whole number"),
-        ("gpu=1", "key 'require.gpu' is not known"),
-        ("fail-on=error", "key 'require.fail-on' is not known"),
-        ("bench.baseline=a", "key 'bench.baseline' is not known"),
+        ("gpu=1", "gpu is not asked for in this way: write --require-gpu, or set TORCHDOCTOR_REQUIRE_GPU"),
+        ("fail-on=error", "fail-on is not asked for in this way: write --fail-on, or set TORCHDOCTOR_FAIL_ON"),
+        ("bench.baseline=a", "bench.baseline is not asked for in this way: write bench --baseline FILE"),
+        ("ignore-until=a", "ignore-until is not asked for in this way: it stands in a file"),
+        ("build>=cu121", "--require 'build>=cu121': build takes = or == and no >="),
+        ("backend!=cpu", "backend takes = or == and no !="),
+        ("gpus.name!=T4", "gpus.name takes = and no !="),
+        ("gpus.name>=A100", "gpus.name takes = and no >="),
+        ("gpus.name=~A100", "gpus.name takes = and no =~"),
+        ("gpus.min<8", "gpus.min takes = or >= and no <"),
+        ("gpus.memory-gb==80", "gpus.memory-gb takes = or >= and no =="),
+        ("shm-gb<=8", "shm-gb takes = or >= and no <="),
+        ("bench.bf16-tflops-min!=500", "bench.bf16-tflops-min takes = or >= and no !="),
         ("backend=cude", "in quotes; did you mean: cuda?"),
     ],
 )
@@ -136,6 +153,99 @@ def test_an_option_that_asks_for_nothing(here: Here, text: str, words: str) -> N
     status, out, said = here("diagnose", GOOD, "--require", text)
     assert (status, out, said.count("\n")) == (2, "", 1)
     assert words in said
+
+
+@pytest.mark.parametrize(
+    ("texts", "key", "value"),
+    [
+        (("driver>=560", "driver<600"), "require.driver", ">=560,<600"),
+        (("driver>=560", "require.driver>=560"), "require.driver", ">=560"),
+        (("python>=3.11", "python<3.14", "python!=3.12.1"), "require.python", ">=3.11,<3.14,!=3.12.1"),
+        (("compute-capability>=8.0", "compute-capability<10.0"), "require.compute-capability", ">=8.0,<10.0"),
+        (("packages.numpy=*", "packages.numpy<3"), "require.packages.numpy", "<3"),
+        (("packages.numpy<3", "packages.numpy=*"), "require.packages.numpy", "<3"),
+        (("gpus.min=8", "gpus.min>=8"), "require.gpus.min", 8),
+        (("build=cpu", "build==cpu"), "require.build", ("cpu",)),
+    ],
+)
+def test_what_is_required_twice_holds_twice(texts: tuple[str, ...], key: str, value: Any) -> None:
+    asked = requirements_of(texts, "--require")
+    assert {path: entry.value for path, entry in asked.entries.items()} == {key: value}
+    joined = variables_of({"TORCHDOCTOR_REQUIRE": "; ".join(texts)}, known_ids())
+    assert {path: entry.value for path, entry in joined.entries.items()} == {key: value}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "words"),
+    [
+        ("gpus.min=8", "gpus.min=4", "--require 'gpus.min=4': gpus.min is required to be 8 already: give it once"),
+        ("gpus.name=H100", "gpus.name=A100", "gpus.name is required to be H100 already: give it once"),
+        ("build=cpu", "build=cu126", "build is required to be cpu already: name all of them at once, with commas"),
+        ("bench.bf16-tflops-min=5", "bench.bf16-tflops-min=6", "required to be 5 already"),
+        ("driver>=5" + "0" * 150, "driver<6" + "0" * 150, "expected a range of driver versions"),
+    ],
+)
+def test_what_cannot_hold_twice_is_said(here: Here, first: str, second: str, words: str) -> None:
+    status, out, said = here("diagnose", GOOD, "--require", first, "--require", second)
+    assert (status, out, said.count("\n")) == (2, "", 1)
+    assert words in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--static", "--repro"), "--static does not run it"),
+        (("--all-envs", "--repro"), "--all-envs=static does not run it"),
+        (("--static", "--level", "long"), "--static runs none"),
+        (("--static", "--level", "quick"), "--static runs none"),
+        (("--all-envs", "--level", "long"), "--all-envs=static runs none"),
+        (("--no-smoke", "--level", "standard"), "--no-smoke runs none"),
+        (("--static", "--all-envs=run"), "--static does not"),
+        (("--show-config", "--format", "json"), "leave --format out"),
+        (("--show-config", "--for", "driver=550 gpu=T4"), "leave --for out"),
+        (("--show-config", "--record", "x.json"), "leave --record out"),
+        (("--show-config", "--all-envs"), "leave --all-envs out"),
+        (("--show-config", "--wait", "5"), "leave --wait out"),
+    ],
+)
+def test_an_option_that_would_do_nothing_is_an_error(
+    here: Here, tmp_path: Path, arguments: tuple[str, ...], words: str
+) -> None:
+    status, out, said = here("check", *arguments)
+    assert (status, out, said.count("\n")) == (2, "", 1)
+    assert words in said
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[tool.torchdoctor]\nfail-on = "info"\n',
+        '[ tool . "torchdoctor" ]\nfail-on = "info"\n',
+        '[tool]\ntorchdoctor = { fail-on = "info" }\n',
+        'tool.torchdoctor.fail-on = "info"\n',
+    ],
+)
+def test_a_table_counts_however_it_is_written(here: Here, tmp_path: Path, text: str) -> None:
+    (tmp_path / "pyproject.toml").write_text(text)
+    status, out, _ = here("check", "--show-config")
+    assert (status, 'fail-on = "info"  # pyproject.toml' in out) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        ('[tool]\ntorchdoctor = "x"\n', 2),
+        ("[tool.torchdoctor\n", 2),
+        ('[project]\ndependencies = ["torchdoctor"]\n', 0),
+        ('[project]\ndependencies = ["torchdoctor"\n', 0),
+        ('tool = "torchdoctor"\n', 0),
+    ],
+)
+def test_a_project_that_means_us_is_heard_and_no_other(here: Here, tmp_path: Path, text: str, status: int) -> None:
+    (tmp_path / "pyproject.toml").write_text(text)
+    done, _, said = here("check", "--show-config")
+    assert (done, "pyproject.toml" in said) == (status, status == 2)
 
 
 def shown(torchdoctor: Run, *arguments: str, env: dict[str, str] | None = None) -> dict[str, tuple[Any, str]]:
@@ -209,7 +319,7 @@ def test_the_file_is_named_or_the_nearest(torchdoctor: Run, tmp_path: Path) -> N
         ((), {"TORCHDOCTOR_FAIL_ON": "never mind"}, "TORCHDOCTOR_FAIL_ON: fail-on = 'never mind'"),
         ((), {"TORCHDOCTOR_IGNORE": "no-gpus"}, "TORCHDOCTOR_IGNORE: ignore = 'no-gpus': no such finding"),
         ((), {"TORCHDOCTOR_REQUIRE_GPU": "maybe"}, "TORCHDOCTOR_REQUIRE_GPU: require.gpu = 'maybe'"),
-        ((), {"TORCHDOCTOR_REQUIRE": "drivr>=550"}, "TORCHDOCTOR_REQUIRE: key 'require.drivr'"),
+        ((), {"TORCHDOCTOR_REQUIRE": "drivr>=550"}, "TORCHDOCTOR_REQUIRE 'drivr>=550': key 'drivr'"),
         (("--ignore", "no-gpus"), {}, "--ignore: ignore = 'no-gpus'"),
     ],
 )

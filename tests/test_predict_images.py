@@ -122,7 +122,7 @@ OTHERS = [
     ({"gpu": "A100", "driver": "none"}, "no NVIDIA driver is installed for A100", "install an NVIDIA driver, 580"),
     ({"gpu": "MI300X"}, "cannot use MI300X", "rocm"),
     ({"gpu": "GTX 1080", "driver": "590.48.01"}, "no code for GTX 1080", "no single change does; first: use an NVIDIA"),
-    ({"gpu": "T4", "driver": "580.65.06", "cpu": "sse4_2"}, "the processor shows no AVX", "processor has AVX2"),
+    ({"gpu": "T4", "driver": "580.65.06", "cpu": "x86-64-v2"}, "the processor shows no AVX", "processor has AVX2"),
 ]
 
 
@@ -141,7 +141,18 @@ def test_wsl_numbers_are_those_of_windows(tables: Tables) -> None:
 
 
 @pytest.mark.parametrize(
-    ("cpu", "verdict"), [("avx,avx2", YES), ("x86-64-v3", YES), ("x86-64-v4", YES), ("x86-64-v2", NO), ("x86-64", NO)]
+    ("cpu", "verdict"),
+    [
+        *(
+            (cpu, YES)
+            for cpu in ("avx,avx2", "avx2", "fma", "avx512f", "AVX512_VNNI", "amx_tile", "x86-64-v3", "x86-64-v4")
+        ),
+        *((cpu, YES) for cpu in ("aes", "sse4_2")),  # an old set alone does not tell that newer ones are absent
+        *(
+            (cpu, NO)
+            for cpu in ("x86-64-v2", "x86-64", "x86-64-v2,aes", "fpu vme mmx sse sse2 lm cx8 cmov fxsr syscall")
+        ),
+    ],
 )
 def test_the_instruction_sets_of_the_processor_count(cpu: str, verdict: str, tables: Tables) -> None:
     assert told(image_of(CUDA, tables), tables, gpu="T4", driver="580.65.06", cpu=cpu).verdict == verdict
@@ -198,6 +209,8 @@ COMPATS = [
     ("RTX 4090", "535.183.01", False, NO, "cuda-compat"),
     ("RTX 4090", "580.65.06", False, YES, "knows its CUDA"),
     ("T4", "590.48.01", False, YES, "knows its CUDA"),
+    ("T4", "470.256.02", False, NO, "cuda-compat does not serve driver branch 470"),  # older than those named in it
+    ("A100", "450.80.02", True, NO, "cuda-compat does not serve driver branch 450"),
     ("T4", "590.48.01", True, NO, "older than driver 590.48.01"),
     ("V100", "535.183.01", False, NO, "no code for V100"),
 ]

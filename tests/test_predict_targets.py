@@ -58,7 +58,8 @@ def test_every_host_option_can_be_said(tables: Tables) -> None:
     host = target.host
     assert (host.os, host.machine, host.wsl, host.jetpack) == ("linux", "x86_64", True, None)
     assert str(host.libc) == "glibc-2.35"
-    assert target.cpu == frozenset({"sse4_2", "avx2"})
+    assert isinstance(target.cpu, frozenset)
+    assert target.cpu > {"sse4_2", "avx2", "avx"}
     assert isinstance(host.python, Unknown)  # the image brings its own
 
 
@@ -68,7 +69,14 @@ FAULTS = [
     ({"gpu": "RTX 6090"}, "gpu 'RTX 6090' is not known"),
     ({"gpu": "T4", "count": "0"}, "count '0'"),
     ({"cpu": "AVX 2!"}, "cpu '2!'"),
-    ({"cpu": "x86-64-v9"}, "cpu 'x86-64-v9' is not a level"),
+    ({"cpu": "x86-64-v9"}, "cpu 'x86-64-v9' is no level"),
+    ({"cpu": "haswell"}, "cpu 'haswell' is no level"),
+    ({"cpu": "neon"}, "cpu 'neon' is no level"),
+    ({"cpu": "x86-64-v3,haswell"}, "cpu 'haswell' is no level"),
+    ({"cpu": "axv2"}, "did you mean: avx2?"),
+    ({"gpu": "T4", "shm": "much"}, "shm 'much' is not a number of GB"),
+    ({"gpu": "T4", "memory": "-1"}, "memory '-1' is not a number of GB"),
+    ({"driver": 580.1}, "driver 580.1 cannot be read"),  # it may have been 580.10
     ({"os": "beos"}, "os 'beos'"),
     ({"wsl": "perhaps"}, "wsl 'perhaps'"),
     ({"jetpack": "99"}, "jetpack '99'"),
@@ -124,6 +132,52 @@ def test_a_file_lists_a_fleet(name: str, text: str, names: list[str], tables: Ta
     gpus = targets[0].host.gpus
     assert not isinstance(gpus, Unknown)
     assert len(gpus) == 8
+
+
+ARRAY = """[
+  {"name": "a100", "driver": "535.183.01", "gpus": ["A100"], "count": 8},
+  {"name": "t4", "driver": "535.183.01", "gpu": "T4"}
+]"""
+
+
+@pytest.mark.parametrize("name", ["fleet.json", "fleet.txt", "--for"])
+def test_an_array_of_json_lists_a_fleet(name: str, tables: Tables, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(ARRAY, encoding="utf-8")
+    value = ARRAY if name == "--for" else str(tmp_path / name)
+    assert [target.name for target in targets_of([value], tables)] == ["a100", "t4"]
+
+
+def test_one_host_in_json_is_one_target(tables: Tables, tmp_path: Path) -> None:
+    (tmp_path / "host.json").write_text('{\n  "driver": 580,\n  "gpu": "T4"\n}\n', encoding="utf-8")
+    for value in ('{"driver": 580, "gpu": "T4"}', str(tmp_path / "host.json")):
+        (target,) = targets_of([value], tables)
+        assert (str(target.host.driver), target.said) == ("580", {"driver": "580", "gpu": "T4"})
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [("", "nothing is said"), ("  ", "nothing is said"), ("{", "not JSON"), ("[1]", "not a JSON object")],
+)
+def test_an_option_that_describes_nothing_says_so(value: str, words: str, tables: Tables) -> None:
+    with pytest.raises(UsageError, match=words):
+        targets_of([value], tables)
+
+
+def test_words_may_be_capitals(tables: Tables) -> None:
+    target = target_of({"os": "Linux", "gpu": "None", "driver": "None"}, tables)
+    assert (target.host.os, target.host.gpus, target.host.driver) == ("linux", (), None)
+
+
+def test_a_jetpack_is_of_one_machine(tables: Tables) -> None:
+    host = target_of({"jetpack": "6.2"}, tables).host
+    assert (host.os, host.machine) == ("linux", "aarch64")
+    assert isinstance(target_of({"jetpack": "none", "gpu": "T4"}, tables).host.machine, Unknown)
+
+
+def test_sizes_are_in_gb(tables: Tables) -> None:
+    target = target_of({"gpu": "T4", "shm": "0.5", "memory": 16}, tables)
+    assert (target.shm, target.memory) == (500_000_000, 16_000_000_000)
+    assert isinstance(target_of({"gpu": "T4"}, tables).shm, Unknown)
 
 
 BAD_FILES = [

@@ -14,7 +14,8 @@ from test_live_project import SYSTEM, THERE, conda, venv
 from torchdoctor.prescribe.host import COMPANIONS
 from torchdoctor.readers.live_project import WANTS as PLACES
 from torchdoctor.readers.live_python import WANTS as PYTHON
-from torchdoctor.readers.project_files import WANTS, named
+from torchdoctor.readers.project_files import WANTS, kept, named
+from torchdoctor.readers.project_torch import Kept
 from torchdoctor.recording import Answer, Recording
 
 VISION, BOTH, NONE = ("torchvision",), ("torchvision", "torchaudio"), ()
@@ -82,6 +83,133 @@ def test_the_file_is_that_of_the_project(
     python: dict[str, object], file: str, tool: str, names: tuple[str, ...] | None
 ) -> None:
     assert told(tool, file, '[project]\ndependencies = ["torchvision"]', python) == names
+
+
+def file_of(text: str, tool: str, text_here: str | None = None, cwd: str = "/w/app") -> Kept | None:
+    """What is told of the file beside an environment, and of one in the current folder."""
+    files = {"@prefix/../pyproject.toml": text, **({} if text_here is None else {"pyproject.toml": text_here})}
+    asked = (*PLACES, *WANTS)
+    answers = {
+        want.key: Answer(THERE if want.kind == "stat" else files[want.args[0]])
+        if want.args[0] in files
+        else Answer(absent=True)
+        for want in asked
+    }
+    return kept(Recording({**answers, PYTHON[0].key: Answer({**venv("/w/app/.venv"), "cwd": cwd})}), tool)
+
+
+@pytest.mark.parametrize(
+    ("tool", "text", "stands"),
+    [
+        ("uv-project", "[project]\ndependencies = [\"Torch[a] >=2; os_name=='nt'\"]", ["main  [a] >=2 os_name=='nt'"]),
+        ("uv-project", '[dependency-groups]\nml = ["torch==2", {include-group = "b"}]', ["group ml ==2 "]),
+        ("uv-project", '[project.optional-dependencies]\ngpu = ["torch"]', ["extra gpu  "]),
+        ("uv-project", '[tool.uv]\ndev-dependencies = ["torch"]', ["dev   "]),
+        ("uv-project", '[tool.uv]\noverride-dependencies = ["torch==2"]', ["bound  ==2 "]),
+        ("uv-project", '[tool.poetry.dependencies]\ntorch = "2"', []),
+        ("uv-project", '[project]\ndependencies = ["numpy", 3]\n[dependency-groups]\nx = "torch"', []),
+        ("poetry", '[project]\ndependencies = ["torch (==2)"]', ["main  ==2 "]),
+        ("poetry", '[tool.poetry.dependencies]\ntorch = "^2"', ["main   ^2 "]),
+        (
+            "poetry",
+            '[tool.poetry.dependencies]\ntorch = {version = "2", optional = true}',
+            ["main   2 optional = true"],
+        ),
+        ("poetry", '[tool.poetry.group.ml.dependencies]\ntorch = {version="2", source="x"}', ["group ml  2 x"]),
+        ("poetry", '[tool.poetry.dependencies]\ntorch = [{version="1"}, {version="2"}]', ["main   1 ", "main   2 "]),
+        (
+            "poetry",
+            '[project]\ndependencies = ["torch==2"]\n[tool.poetry.dependencies]\ntorch = {source = "x"}',
+            ["main  ==2 x"],
+        ),
+        ("pdm", '[tool.pdm.dev-dependencies]\nt = ["torch"]', ["group t  "]),
+        ("pdm", '[tool.pdm.resolution.overrides]\ntorch = "2.1"', ["bound  ==2.1 "]),
+    ],
+)
+def test_where_torch_stands(tool: str, text: str, stands: list[str]) -> None:
+    told = file_of(text, tool)
+    assert told is not None
+    found = [f"{one.kind} {one.group} {one.spec} {one.marker or one.source}" for one in told.stands]
+    assert found == stands
+    assert all(one.name == "torch" for one in told.stands)
+
+
+@pytest.mark.parametrize(
+    ("tool", "text", "oldest"),
+    [
+        ("uv-project", '[project]\nrequires-python = ">=3.10"', (3, 10)),
+        ("uv-project", '[project]\nrequires-python = ">3.10.4,<4"', (3, 10)),
+        ("uv-project", '[project]\nrequires-python = ">=3.10,!=3.10.*"', (3, 11)),
+        ("uv-project", '[project]\nrequires-python = "==3.12.3"', (3, 12)),
+        ("uv-project", '[project]\nname = "a"', None),  # its own and newer ones
+        ("uv-project", '[project]\nrequires-python = ">=3.9"\n[tool.uv]\nenvironments = ["a"]', None),
+        ("uv-project", '[project]\nrequires-python = "three"', None),
+        ("poetry", '[project]\nrequires-python = ">=3.10"', (3, 10)),
+        ("poetry", '[tool.poetry.dependencies]\npython = "^3.9"', (3, 9)),
+        ("poetry", '[tool.poetry.dependencies]\npython = "~3.11"', (3, 11)),
+        ("poetry", '[tool.poetry.dependencies]\npython = ">=3.11 <3.13"', (3, 11)),
+        ("poetry", '[tool.poetry.dependencies]\npython = "3.12.* || 3.10.*"', (3, 10)),
+        ("poetry", '[project]\nrequires-python = ">=3.9"\n[tool.poetry.dependencies]\npython = "^3.12"', (3, 12)),
+        ("poetry", '[project]\nname = "a"', (3, 0)),  # any
+        ("pdm", '[project]\nrequires-python = ">=3.11"', (3, 11)),
+    ],
+)
+def test_the_oldest_python_that_is_locked_for(tool: str, text: str, oldest: tuple[int, int] | None) -> None:
+    told = file_of(text, tool)
+    assert told is not None
+    assert told.oldest == oldest
+
+
+@pytest.mark.parametrize(("pythons", "is_allowed"), [(">=3.11", True), (">=3.11,!=3.14.1", False), ("<3.14", False)])
+def test_one_release_that_a_project_excludes(pythons: str, is_allowed: bool) -> None:
+    assert Kept(pythons=(pythons,)).allows("3.14.1") is is_allowed
+
+
+ROOT_FILE = (
+    '[project]\nrequires-python = ">=3.10"\n[tool.uv]\noverride-dependencies = ["torch<3"]\n[tool.uv.workspace]\n'
+)
+MEMBER = '[project]\nrequires-python = ">=3.12"\ndependencies = ["torch"]'
+
+
+@pytest.mark.parametrize(
+    ("root", "cwd", "is_member"),
+    [
+        (ROOT_FILE, "/w/app/m", True),
+        (ROOT_FILE, "/w/app", False),
+        (ROOT_FILE, "/w/other", False),
+        ('[project]\nname = "a"', "/w/app/m", False),
+    ],
+)
+def test_a_member_of_a_workspace_has_a_file_of_its_own(root: str, cwd: str, is_member: bool) -> None:
+    told = file_of(root, "uv-project", MEMBER, cwd)
+    assert told is not None
+    assert told.is_member is is_member
+    assert told.has_members is ("workspace" in root and not is_member)
+    if is_member:
+        assert [one.kind for one in told.stands] == ["main", "bound"]
+        assert told.oldest == (3, 12)  # the lock is for what all of them allow
+
+
+@pytest.mark.parametrize(
+    ("files", "in_pyproject"),
+    [
+        ({"pixi.toml": "[workspace]"}, False),
+        ({"pyproject.toml": "[tool.pixi.workspace]"}, True),
+        ({"pyproject.toml": "[tool.pixi.workspace]", "pixi.toml": "[workspace]"}, False),  # which pixi prefers
+        ({"pyproject.toml": "[project]"}, None),
+    ],
+)
+def test_the_file_that_pixi_reads(files: dict[str, str], in_pyproject: bool | None) -> None:
+    above = {f"@prefix/../../../{name}": text for name, text in files.items()}
+    answers = {want.key: Answer(above[want.args[0]]) for want in WANTS if want.args[0] in above}
+    python = {**conda("/w/app/.pixi/envs/default"), "cwd": "/w/app"}
+    told = kept(Recording({**answers, PYTHON[0].key: Answer(python)}), "pixi")
+    assert (told and told.in_pyproject) is in_pyproject
+
+
+@pytest.mark.parametrize(("tool", "text"), [("hatch", "[project]"), ("pip", "[project]"), ("uv-project", "[project")])
+def test_what_is_no_file_of_such_a_project(tool: str, text: str) -> None:
+    assert file_of(text, tool) is None
 
 
 PROJECT = '[project]\nname = "a"\nversion = "0"\ndependencies = ["torch", {more}]\n'

@@ -56,6 +56,21 @@ def test_an_environment_is_made_beside_the_distribution(managed: Path, environme
     expect(environment, promised, NAMES)
 
 
+@pytest.mark.skipif(importlib.util.find_spec("ensurepip") is None, reason="this Python cannot make environments")
+@pytest.mark.parametrize("tool", ["pip", "uv"])
+def test_an_environment_that_is_there_stays_as_it_is(managed: Path, environment: Environment, tool: str) -> None:
+    environment.make()
+    environment.uv("install", "numpy")
+    before = (environment.folder / ".venv" / "pyvenv.cfg").read_text()
+    lines, promised = environment.ask("--python", managed, "--tool", tool, "--index-base", environment.base, *ASKED)
+    environment.follow(lines)
+    assert (environment.folder / ".venv" / "pyvenv.cfg").read_text() == before
+    assert set(environment.installed("numpy", "torch")) == {"numpy"}
+    (environment.folder / ".venv").rename(environment.folder / "old")
+    (environment.folder / ".venv").symlink_to(environment.folder / ".venv-2")  # where expect() looks
+    expect(environment, promised, NAMES)
+
+
 def test_a_python_started_by_a_command_is_overridden(managed: Path, environment: Environment) -> None:
     """As in a container: the environment is the distribution's own, and no other can be made beside it."""
     start = managed.parent / "enter"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from proof_cells import NEWEST, TORCH
-from proof_projects import Project, merged
+from proof_projects import OLD, Project, merged
 from proof_runs import Proofs
 
 pytest_plugins = ("proof_fixtures",)
@@ -13,6 +13,7 @@ pytestmark = pytest.mark.slow
 FROM_PYPI = (f"torch=={TORCH}", "torchvision==0.24.1")
 # A torchaudio that one torch alone loads, where the next is none of the torch index.
 ALL_FROM_PYPI = (*FROM_PYPI, f"torchaudio=={TORCH}")
+LOCKING = ("uv-project", "poetry", "pdm")
 CELLS = [
     Project("uv-project", ("cpu", "cu126")),
     Project("uv-project", ("cu126", "cpu")),
@@ -33,6 +34,10 @@ CELLS = [
     Project("pdm", ("cu126",), FROM_PYPI),
     Project("pdm", ("cpu",), nightly=True),
     *(Project(tool, ("cpu", "cu130"), torch=NEWEST) for tool in ("uv-project", "poetry", "pdm")),
+    # Every Python that the project allows is locked for, and torchvision excludes one release of a newer one.
+    *(Project(tool, ("cu126",), torch=OLD, asked=">=2.8", pythons=">=3.9") for tool in LOCKING),
+    *(Project(tool, ("cpu", "cu130"), torch=NEWEST, pythons=">=3.10") for tool in LOCKING),
+    *(Project(tool, ("cu126",), ("torch==2.13.0",), at=at) for tool in LOCKING for at in ("dev", "gpu")),
     Project("hatch", ("cpu", "cu126")),
     Project("hatch", ("cpu", "cu130"), torch=NEWEST),
 ]

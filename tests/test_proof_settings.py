@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from proof_cells import NEWEST, TORCH, Cell, State, all_of, states_for
+from proof_cells import HOSTS, NEWEST, PINS, TORCH, Cell, State, all_of, states_for
+from proof_hosts import Environment, expect
 from proof_runs import Proofs
 
 pytest_plugins = ("proof_fixtures",)
@@ -47,6 +48,21 @@ def from_settings() -> Iterator[Cell]:
         (cuda, "cpu", "UV_EXTRA_INDEX_URL", "whl/cu130"),
     ):
         yield uv(state, target, more=((variable, f"{{url}}/{page}"),))
+    # Torchvision of the newest torch has no label, and pip takes the highest build of any place.
+    vision: dict[str, Any] = {"torch": NEWEST, "words": ("--with", "torchvision")}
+    for state, target, variable, page in (
+        (NOTHING, "cpu", "PIP_EXTRA_INDEX_URL", "whl/cu126"),
+        (State("newest-cpu", (all_of("cpu", NEWEST),)), "cu126", "PIP_EXTRA_INDEX_URL", "whl/cu130"),
+        (NOTHING, "cpu", "PIP_FIND_LINKS", "whl/cu126/torchvision/"),
+    ):
+        yield pip(state, target, more=((variable, f"{{url}}/{page}"),), **vision)
+    wide = (("PIP_EXTRA_INDEX_URL", "{url}/whl/cu126"),)
+    yield Cell("pip", NOTHING, "cpu", "oldest", more=wide, **vision)
+    yield Cell("requirements", NOTHING, "cpu", "newest", more=wide, **vision)
+    yield uv(NOTHING, "cpu", more=(("UV_INDEX", "{url}/whl/cu126"),), **vision)
+    yield uv(NOTHING, "cpu", more=(("UV_FIND_LINKS", "{url}/whl/cu126/torchvision/"),), **vision)
+    of_all = (("UV_INDEX", "{url}/whl/cu126"), ("UV_INDEX_STRATEGY", "unsafe-best-match"))
+    yield uv(NOTHING, "cpu", more=of_all, **vision)
     yield uv(NOTHING, "cu126", more=(("UV_TORCH_BACKEND", "cpu"),))
     yield uv(cuda, "cpu", more=(("UV_TORCH_BACKEND", "auto"),))
 
@@ -75,3 +91,25 @@ def of_the_newest() -> Iterator[Cell]:
 @pytest.mark.parametrize("cell", [*from_settings(), *from_places(), *of_the_newest()], ids=str)
 def test_untidy(cell: Cell, proofs: Proofs) -> None:
     proofs.wait_for(cell)
+
+
+VISION = ("--torch", NEWEST, "--backend", "cpu", "--with", "torchvision", *HOSTS["cpu"])
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        "[[index]]\nname = 'x'\nurl = '{url}/whl/cu126'\n",
+        "[[index]]\nname = 'x'\nurl = '{url}/whl/cu126'\ndefault = true\n",
+        "[[index]]\nname = 'x'\nurl = '{url}/whl/cpu'\nexplicit = true\n",
+        "index-strategy = 'unsafe-best-match'\n[[index]]\nname = 'x'\nurl = '{url}/whl/cu126'\n",
+    ],
+)
+def test_the_index_of_the_line_wins_over_those_of_uvs_own_file(settings: str, environment: Environment) -> None:
+    environment.make()
+    (environment.folder / "uv.toml").write_text(settings.format(url=environment.served.url))
+    lines, promised = environment.ask(
+        "--python", environment.python, "--tool", "uv", "--index-base", environment.base, *VISION
+    )
+    environment.follow(lines)
+    expect(environment, promised, {name: PINS[NEWEST][name] for name in ("torch", "torchvision")})

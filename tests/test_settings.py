@@ -300,8 +300,41 @@ def test_what_is_typed_here_holds_the_password_and_the_note_does_not(torchdoctor
 
 
 @pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("https://[::1]:8080/whl", "https://[::1]:8080/whl"),
+        ("http://me:pw@[2001:DB8::7]/whl/", "http://me:pw@[2001:DB8::7]/whl"),
+        ("https://[::ffff:192.0.2.1]/whl", "https://[::ffff:192.0.2.1]/whl"),
+        ("HTTPS://M.example/Whl/", "https://M.example/Whl"),
+        ("Http://m.example", "http://m.example"),
+        ("https://m.example/root/pypi/+simple/", "https://m.example/root/pypi/+simple"),
+        ("", ""),
+    ],
+)
+def test_an_address_that_no_shell_expands_is_taken(text: str, expected: str) -> None:
+    assert address(text) == expected
+
+
+@pytest.mark.parametrize("tool", ["pip", "uv", "uv-project", "poetry", "pdm", "hatch", "requirements", "dockerfile"])
+@pytest.mark.parametrize("base", ["HTTPS://[::1]:8080/whl/", "https://m.example/root/pypi/+simple"])
+def test_every_tool_is_told_the_whole_address(torchdoctor: Run, tool: str, base: str) -> None:
+    done = torchdoctor("install-cmd", *CUDA, "--tool", tool, "--index-base", base)
+    expected = f"{address(base)}/cu126"
+    words = [word.strip("\"'") for line in done.stdout.splitlines() for word in line.split()]
+    assert (done.returncode, expected in words) == (0, True)
+
+
+@pytest.mark.parametrize(
     ("value", "words"),
     [
+        ("https://[::1/whl", "not an http(s) address"),
+        ("https://[::1::2]/whl", "not an http(s) address"),
+        ("https://[a-z]/whl", "not an http(s) address"),
+        ("https://[::1]x/whl", "not an http(s) address"),
+        ("https://[::1%25eth0]/whl", "not an http(s) address"),
+        ("https://m[1].example/whl", "not an http(s) address"),
+        ("https://m.example/[a]", "not an http(s) address"),
+        ("https://m.example/a+b&id", "not an http(s) address"),
         ("https:////", "not an http(s) address"),
         ("https://", "not an http(s) address"),
         ("https://@/whl", "not an http(s) address"),

@@ -69,6 +69,19 @@ def test_cmd_reads_one_word(word: str, line: str) -> None:
     assert join(["x", word], "cmd") == f"x {line}"
 
 
+@pytest.mark.parametrize(
+    ("shell", "line"),
+    [
+        ("posix", "x 'https://[::1]:8080/whl' https://m.example/+simple"),
+        ("cmd", 'x "https://[::1]:8080/whl" https://m.example/+simple'),
+        ("powershell", "x 'https://[::1]:8080/whl' https://m.example/+simple"),
+    ],
+)
+def test_brackets_are_no_pattern(shell: str, line: str) -> None:
+    """A shell would take them for a set of letters, and put the names of files there."""
+    assert join(["x", "https://[::1]:8080/whl", "https://m.example/+simple"], shell) == line
+
+
 @given(st.text(alphabet="ab$`;&|()~/'\"\\%^ \n\u2018\u201d", max_size=12).filter(lambda word: word[:2] != "~/"))
 def test_posix_reads_one_word(word: str) -> None:
     assert shlex.split(join([word], "posix")) == [word]

@@ -96,6 +96,36 @@ def test_the_option_wins_and_is_taken_as_path_folder_or_command(tmp_path: Path) 
     assert choose("ssh node7 '/opt/my env/python'", {}, own).argv == ("ssh", "node7", "/opt/my env/python")
 
 
+@pytest.mark.parametrize(
+    ("folder", "option", "expected"),
+    [
+        ("own/bin", "./python", "{}/own/bin/python"),
+        ("own/bin", "./link", "{}/own/bin/link"),
+        ("own/bin", "../bin/./python", "../bin/python"),
+        ("own/bin/deeper", "../python", "{}/own/bin/python"),
+        ("own", "bin/python", "bin/python"),
+        ("own", ".", "bin/python"),
+        ("own/bin", "..", "../bin/python"),
+        ("windows", ".", "{}/windows/python.exe"),
+        ("windows/deeper", "..", "{}/windows/python.exe"),
+        ("own/bin", "{}/own/bin/link", "{}/own/bin/link"),
+        ("own/bin", "python", "python"),  # a bare name stands for the one on PATH, as in a shell
+        ("own/bin", "./gone", "./gone"),
+    ],
+)
+def test_a_path_stays_a_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str, option: str, expected: str
+) -> None:
+    """A path that loses its ``./`` would be looked for on PATH, and another Python be examined."""
+    (environment(tmp_path / "own") / "bin" / "link").symlink_to("python")
+    (tmp_path / "own" / "bin" / "deeper").mkdir()
+    (tmp_path / "windows" / "deeper").mkdir(parents=True)
+    (tmp_path / "windows" / "python.exe").write_text("")
+    monkeypatch.chdir(tmp_path / folder)
+    here = tmp_path.resolve()
+    assert command_of(option.format(here)) == (str(Path(expected.format(here))) if "gone" not in option else option,)
+
+
 @pytest.mark.parametrize("option", ["", "  "])
 def test_an_option_that_is_empty_is_a_wrong_use(tmp_path: Path, option: str) -> None:
     with pytest.raises(UsageError, match="--python is empty"):

@@ -16,10 +16,11 @@ from torchdoctor.prescribe.choices import TOOLS
 from torchdoctor.prescribe.choose import choose
 from torchdoctor.prescribe.conditions import Wish
 from torchdoctor.prescribe.described import describe
-from torchdoctor.prescribe.host import Host, Installed, with_named
+from torchdoctor.prescribe.host import Host, Installed, with_named, with_oldest
 from torchdoctor.prescribe.install import Install, install_of
 from torchdoctor.prescribe.writers import choose_for
 from torchdoctor.prescribe.writing import ASK_AGAIN, Writing, writing_for
+from torchdoctor.readers.project_torch import kept_by_pixi, kept_in
 from torchdoctor.records import replace
 from torchdoctor.tables import Tables
 from torchdoctor.values import CudaVersion
@@ -513,3 +514,194 @@ def test_a_companion_that_is_named_holds_torch_back_and_says_so(tables: Tables) 
     assert choice.row.torch < free.torch
     warnings = " ".join(map(str, install_of(choice, Wish(), Writing(tool="uv-project"), tables).warnings))
     assert "no torchtext exists for it, which is named by the project" in warnings
+
+
+def in_project(tables: Tables, tool: str, text: str, host: str = "cuda", **asked: Any) -> Install:
+    """What is written for a project with this file."""
+    kept = kept_in(tomllib.loads(text), tool)
+    wish = Wish(**{"torch": SpecifierSet("==2.9.1"), "companions": ("torchvision",), **asked})
+    there = with_oldest(describe(HOSTS[host], tables), kept.oldest)
+    choice = choose(there, wish, tables)
+    assert choice.runs, f"{choice.refusal} {choice.change}"
+    return install_of(choice, wish, Writing(tool=tool, kept=kept), tables)
+
+
+P = '[project]\nrequires-python = "==3.12.*"\n'
+MAIN = P + 'dependencies = ["torch"]\n'
+ML = P + '[dependency-groups]\nml = ["torch==2.8.0", "torchvision"]\n'
+GPU = P + '[project.optional-dependencies]\ngpu = ["torch==2.8.0"]\n'
+
+
+@pytest.mark.parametrize(
+    ("tool", "text", "words"),
+    [
+        ("uv-project", P, "uv add torch=="),
+        ("uv-project", MAIN, "uv add torch=="),
+        ("uv-project", ML, "uv add --group ml torch=="),
+        ("uv-project", GPU, "uv add --optional gpu torch=="),
+        ("uv-project", P + '[tool.uv]\ndev-dependencies = ["torch"]\n', "uv add --dev torch=="),
+        (
+            "uv-project",
+            P + "dependencies = [\"torch; sys_platform == 'linux'\"]",
+            "uv add 'torch==2.9.1; sys_platform ==",
+        ),
+        (
+            "uv-project",
+            P + "dependencies = [\"torch<2; sys_platform == 'darwin'\", \"torch==2.8; sys_platform == 'linux'\"]",
+            "uv add 'torch==2.9.1; sys_platform ==",
+        ),
+        ("uv-project", P + '[tool.uv]\noverride-dependencies = ["torch==2.9.1"]\n', "uv add torch=="),
+        ("uv-project", P + 'dynamic = ["dependencies"]\n' + ML.removeprefix(P), "uv add --group ml torch=="),
+        ("uv-project", P + 'dynamic = ["version"]\n', "uv add torch=="),
+        ("poetry", MAIN, "poetry add --source "),
+        ("poetry", ML, "poetry add --group ml --source "),
+        ("poetry", GPU, "poetry add --optional gpu --source "),
+        ("pdm", MAIN, "pdm add torch=="),
+        ("pdm", ML, "pdm add --dev --group ml torch=="),
+        ("pdm", GPU, "pdm add --group gpu torch=="),
+    ],
+)
+def test_torch_is_added_where_it_stands(tables: Tables, tool: str, text: str, words: str) -> None:
+    commands = in_project(tables, tool, text).commands
+    assert [line for line in commands if line.startswith(words)], commands
+    assert ("poetry install --extras gpu" in commands) is (tool == "poetry" and text == GPU)
+
+
+TWO = P + '[project.optional-dependencies]\ncpu = ["torch==2.8.0"]\ngpu = ["torch"]\n'
+APART = MAIN + '[dependency-groups]\nml = ["torchvision"]\n'
+MARKED = P + "dependencies = [\"torch==2.8.0; sys_platform == 'PLATFORM'\"]\n"
+
+
+@pytest.mark.parametrize(
+    ("tool", "text", "said"),
+    [
+        *((tool, TWO, "cpu: torch==2.8.0 | ") for tool in ("uv-project", "poetry", "pdm")),
+        *((tool, APART, "[project] dependencies: torch | ") for tool in ("uv-project", "poetry", "pdm")),
+        ("uv-project", P + '[tool.uv]\noverride-dependencies = ["torch==2.8.0"]', "set it to torch==2.9.1, or take"),
+        ("uv-project", P + '[tool.uv]\nconstraint-dependencies = ["torch<2.9"]', "constraint-dependencies: torch<2.9"),
+        ("pdm", P + '[tool.pdm.resolution.overrides]\ntorch = "2.8.0"', "overrides]: torch==2.8.0"),
+        ("uv-project", MARKED.replace("PLATFORM", "darwin"), "take the condition out"),
+        ("poetry", MARKED.replace("PLATFORM", "linux"), "take the condition out"),
+        ("pdm", MARKED.replace("PLATFORM", "linux"), "take the condition out"),
+        ("poetry", P + '[tool.poetry.dependencies]\ntorch = [{version="1"}, {version="2"}]', "in more than one line"),
+        *(
+            (tool, P + 'dynamic = ["dependencies"]\n', "to a program (dynamic")
+            for tool in ("uv-project", "poetry", "pdm")
+        ),
+        ("uv-project", P + "[tool.uv.workspace]\n", "run torchdoctor in the folder of the member"),
+    ],
+)
+def test_what_a_tool_cannot_add_is_refused_with_its_place(tables: Tables, tool: str, text: str, said: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(said)):
+        in_project(tables, tool, text)
+
+
+@pytest.mark.parametrize(("if_needed", "there"), [(True, "2.9.1+cu126"), (True, "2.8.0+cu126"), (False, "2.9.1+cu126")])
+def test_nothing_is_refused_where_nothing_must_change(tables: Tables, if_needed: bool, there: str) -> None:
+    host = replace(describe(HOSTS["cuda"], tables), torch=there)
+    wish = Wish(torch=SpecifierSet("==2.9.1"), backend="cu126")
+    writing = Writing(tool="uv-project", kept=kept_in(tomllib.loads(TWO), "uv-project"), if_needed=if_needed)
+    choice = choose(host, wish, tables)
+    if if_needed and there.startswith("2.9.1"):
+        assert not install_of(choice, wish, writing, tables).needed
+        return
+    with pytest.raises(UsageError, match="in more than one line or table"):
+        install_of(choice, wish, writing, tables)
+
+
+def test_poetry_loosens_nothing_that_the_project_does_not_name(tables: Tables) -> None:
+    commands = in_project(tables, "poetry", MAIN, "new driver", torch=None).commands
+    assert commands[0].startswith("poetry source add ")
+    assert commands[-1].startswith("poetry add torchvision==")
+
+
+PY310, PY311 = P.replace("==3.12.*", ">=3.10"), P.replace("==3.12.*", ">=3.11")
+EDGE = P.replace("==3.12.*", ">=3.11,!=3.14.1")
+
+
+@pytest.mark.parametrize(
+    ("tool", "text", "newest", "is_held"),
+    [
+        *((tool, PY310, "2.14.1", True) for tool in ("uv-project", "poetry", "pdm")),
+        *((tool, PY311, "2.15.0", False) for tool in ("uv-project", "poetry", "pdm")),
+    ],
+)
+def test_torch_serves_every_python_that_the_project_allows(
+    tables: Tables, tool: str, text: str, newest: str, is_held: bool
+) -> None:
+    install = in_project(tables, tool, text, "new driver", torch=None)
+    assert install.torch == newest
+    said = " ".join(map(str, install.warnings))
+    assert ('but the project allows Python 3.10: requires-python = ">=3.11" makes way' in said) is is_held
+
+
+def test_a_torch_that_leaves_a_python_of_the_project_is_refused(tables: Tables) -> None:
+    with pytest.raises(AssertionError, match=r'Python 3.10, which the project allows.*set requires-python = ">=3.11"'):
+        in_project(tables, "uv-project", PY310, "new driver", torch=SpecifierSet("==2.15.0"))
+
+
+@pytest.mark.parametrize(
+    ("tool", "text", "is_left_out"),
+    [
+        ("poetry", PY311, True),
+        ("pdm", PY311, True),
+        ("uv-project", PY311, False),  # which looks at lower bounds alone
+        ("poetry", EDGE, False),
+        ("pdm", EDGE, False),
+        ("poetry", P, False),
+    ],
+)
+def test_a_python_that_torchvision_excludes_is_left_out_of_the_lock(
+    tables: Tables, tool: str, text: str, is_left_out: bool
+) -> None:
+    install = in_project(tables, tool, text, "new driver", torch=SpecifierSet("==2.14.1"))
+    assert any("3.14.1" in line for line in install.commands) is is_left_out
+    marked = text + "dependencies = ['torch; python_full_version != \"3.14.1\"']\n"  # as it stands after that
+    again = in_project(tables, tool, marked, "new driver", torch=SpecifierSet("==2.14.1"))
+    assert any("--python '!=3.14.1'" in line for line in again.commands) is (is_left_out and tool == "poetry")
+
+
+@pytest.mark.parametrize("group", ["", "ml"])
+@pytest.mark.parametrize("source", ["", "pytorch-cpu"])
+def test_poetry_takes_out_a_line_whose_source_would_stay(tables: Tables, source: str, group: str) -> None:
+    table = f"[tool.poetry.group.{group}.dependencies]" if group else "[tool.poetry.dependencies]"
+    said = f'{{version = "0.29.1", source = "{source}"}}' if source else '"0.29.1"'
+    install = in_project(
+        tables, "poetry", f'{P}{table}\ntorch = "2.14.1"\ntorchvision = {said}\n', "new driver", torch=None
+    )
+    words = f" --group {group}" if group else ""
+    loose = f"poetry add --lock{words} 'torchvision>=0'"
+    assert install.commands[0] == (f"poetry remove --lock{words} torchvision" if source else loose)
+    assert re.fullmatch(rf"poetry add{words} torchvision==[\d.]+", install.commands[-1])
+
+
+OF_PYPI = "# no line for torch in [{}]: conda-forge's takes its place"
+
+
+@pytest.mark.parametrize(
+    ("text", "in_pyproject", "gone"),
+    [
+        ("", False, None),
+        ('[pypi-dependencies]\ntorch = "*"\nscipy = "*"\n', False, "pypi-dependencies"),
+        ('[tool.pixi.dependencies]\nscipy = "*"\n', True, None),
+        ('[tool.pixi.feature.a.pypi-dependencies]\ntorch = "*"\n', True, "tool.pixi.feature.a.pypi-dependencies"),
+    ],
+)
+def test_pixi_is_told_in_the_file_that_it_reads(
+    tables: Tables, text: str, in_pyproject: bool, gone: str | None
+) -> None:
+    kept = kept_by_pixi(tomllib.loads(text), in_pyproject=in_pyproject)
+    writing = Writing(tool="pixi", asked=True, kept=kept)
+    choice, writing, known = choose_for(
+        writing, tables, lambda known: choose(describe(HOSTS["cuda"], known), Wish(), known)
+    )
+    install = install_of(choice, Wish(), writing, known)
+    assert install.file == ("pyproject.toml" if in_pyproject else "pixi.toml")
+    table = toml(install)
+    assert {"workspace", "dependencies"} <= set(table["tool"]["pixi"] if in_pyproject else table)
+    assert [line for line in install.lines if line.startswith("#")] == ([OF_PYPI.format(gone)] if gone else [])
+
+
+def test_what_pyproject_takes_from_pypi_for_pixi_goes_too() -> None:
+    kept = kept_by_pixi({"project": {"dependencies": ["torch>=2"]}}, in_pyproject=True)
+    assert [stand.table for stand in kept.stands] == ["[project] dependencies"]

@@ -7,7 +7,8 @@ import re
 from torchdoctor.errors import UsageError
 from torchdoctor.patterns import late
 
-_ADDRESS = late(r"https?://(?:[\w.~:%-]+@)?[A-Za-z0-9][\w.-]*(?::\d+)?(?:/[\w.~:/%-]*)?", re.ASCII)
+_HOST = r"(?:[A-Za-z0-9][\w.-]*|\[([0-9A-Fa-f:.]+)\])"
+_ADDRESS = late(rf"(?i:https?)://(?:[\w.~:%-]+@)?{_HOST}(?::\d+)?(?:/[\w.~:/%+-]*)?", re.ASCII)
 _LOGIN = late(r"(://).*@", re.DOTALL)  # a password may hold anything: what stands before the last @ is not shown
 
 
@@ -23,7 +24,22 @@ def _shown(text: str) -> str:
 
 
 def address(text: str, source: str = "--index-base") -> str:
-    """An http(s) address that needs no quotes in any shell, without its last slash."""
-    if text and not _ADDRESS.fullmatch(text):
+    """An http(s) address that no shell expands, its scheme in small letters and without its last slash.
+
+    The brackets of an IPv6 address are the only letters that need quotes, and all shells take the same ones.
+    """
+    match = _ADDRESS.fullmatch(text)
+    if text and not (match and (match[1] is None or _is_ipv6(match[1]))):
         raise UsageError(f"{source} {_shown(text)}: not an http(s) address without query or spaces")
-    return text.rstrip("/")
+    scheme, mark, rest = text.partition("://")
+    return scheme.lower() + mark + rest.rstrip("/")
+
+
+def _is_ipv6(text: str) -> bool:
+    from ipaddress import AddressValueError, IPv6Address
+
+    try:
+        IPv6Address(text)
+    except AddressValueError:
+        return False
+    return True

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_NO_DIGITS = dict.fromkeys(map(ord, "0123456789"))
-
 
 @record(frozen=True, slots=True)
 class Unknown:
@@ -95,6 +93,7 @@ class Place:
     rosetta: bool | None | Unknown = Unknown("state of Rosetta translation")
     project: str | None | Unknown = Unknown("tool of the project")  # uv-project, poetry, pdm, pixi, hatch, conda, uv
     project_folder: str | None | Unknown = Unknown("folder of the project")  # known where it is not the current one
+    venvs: tuple[str, ...] | None | Unknown = Unknown("list of environments in the current folder")  # .venv, .venv-2
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -327,7 +326,7 @@ class Exhausted:
 
 def without_digits(text: str) -> str:
     """A text but for its digits."""
-    return text.translate(_NO_DIGITS)
+    return text.translate(dict.fromkeys(map(ord, "0123456789")))
 
 
 @record(frozen=True, slots=True)
@@ -366,6 +365,7 @@ class Request:
     """What the user wants of this host: intent, not a fact of it."""
 
     require_gpu: bool = False
+    gpu_from: str = ""  # the option, file or variable that requires it
     baseline: object = None  # a torchdoctor.benchmark_figures.BenchResult of an earlier run
     requires: tuple[Requirement, ...] = ()
     ignores: tuple[Ignore, ...] = ()

@@ -150,20 +150,32 @@ def _is_trusted(path: Path, info: os.stat_result) -> bool:
 
 
 def _speaks_of_us(path: Path, info: os.stat_result, keys: tuple[str, ...]) -> bool:
-    return not keys or _heading(keys) in (_text(path, info, is_ours=False) or "")
+    try:
+        return not keys or _named_in(path, _text(path, info, is_ours=False) or "", keys) is not None
+    except UsageError:  # it does, and is no TOML
+        return True
 
 
-def _heading(keys: tuple[str, ...]) -> str:
-    return f"[{'.'.join(keys)}"
+def _named_in(path: Path, text: str, keys: tuple[str, ...]) -> Any:
+    """What stands there of us in a file of others, or None; in one that is no TOML the usual heading tells."""
+    if keys[-1] not in text:
+        return None  # and no TOML is parsed for the many projects that say nothing of us
+    try:
+        found: Any = _parsed(path, text)
+    except UsageError:
+        if f"[{'.'.join(keys)}" in text:
+            raise
+        return None
+    for key in keys:
+        found = found.get(key) if isinstance(found, dict) else None
+    return found
 
 
 def _table(path: Path, info: os.stat_result, keys: tuple[str, ...]) -> Mapping[str, Any] | None:
     text = _text(path, info, is_ours=not keys)
-    if text is None or (keys and _heading(keys) not in text):
-        return None  # and no TOML is parsed for the many projects that say nothing of us
-    table: Any = _parsed(path, text)
-    for key in keys:
-        table = table.get(key) if isinstance(table, dict) else None
+    if text is None:
+        return None
+    table: Any = _named_in(path, text, keys) if keys else _parsed(path, text)
     if table is not None and not isinstance(table, dict):
         raise UsageError(f"{path}: {'.'.join(keys)} is not a table")
     return table

@@ -86,9 +86,10 @@ def command_of(option: str) -> tuple[str, ...]:
     """The start command that ``--python`` means: a Python's path, an environment's folder, or a command line."""
     path = Path(option).expanduser()
     if path.is_dir():
-        return (_interpreter(path) or str(path / "bin" / "python"),)
+        return (_by_path(Path(_interpreter(path) or path / "bin" / "python")),)
     if path.exists() or not option.strip():
-        return (str(path),)
+        is_path = any(mark in option for mark in (os.sep, os.altsep) if mark)
+        return (_by_path(path) if is_path else str(path),)
     import shlex
 
     try:
@@ -97,6 +98,13 @@ def command_of(option: str) -> tuple[str, ...]:
         return (option,)
     first = str(Path(words[0]).expanduser()) if words[0].startswith("~") else words[0]
     return (first, *words[1:])
+
+
+def _by_path(python: Path) -> str:
+    """The path, in full where only the current folder says which it is: a bare name is looked for on PATH."""
+    if python.is_absolute() or python.parent.name not in {"", ".."}:
+        return str(python)
+    return str(python.parent.resolve() / python.name)
 
 
 def holds_torch(prefix: Path) -> bool:

@@ -21,7 +21,9 @@ from driver_hosts import (
 )
 from one_check import found, is_skipped, only, severity
 
+from torchdoctor.checks.drivers import FULL_DRIVER
 from torchdoctor.facts import Driver, Facts, Os, Unknown
+from torchdoctor.run_checks import run_checks
 from torchdoctor.tables import Tables
 from torchdoctor.values import CudaVersion
 
@@ -119,11 +121,18 @@ def test_no_newer_driver_is_offered_to_a_gpu_that_none_supports(tables: Tables) 
 GTX_1050 = on_bus("NVIDIA GeForce GTX 1050", "6.1")
 BLACKWELL = on_bus("NVIDIA GeForce RTX 5090", "12.0")
 B300 = on_bus("NVIDIA B300 SXM6 AC", "10.3")
+GB10 = on_bus("NVIDIA GB10", "12.1")
 LEFT_OUT = [
     ("595.58.03", GTX_1050, "driver branch 595 no longer supports NVIDIA GeForce GTX 1050", "branch 580"),
     ("495.46", on_bus("Tesla K80", "3.7"), "driver branch 495 no longer supports Tesla K80", "branch 470"),
     ("550.163.01", BLACKWELL, "driver branch 550 does not know NVIDIA GeForce RTX 5090", "branch 580"),
-    ("580.65.06", B300, "driver branch 580 does not know NVIDIA B300 SXM6 AC", "branch 580"),
+    ("580.65.06", B300, "driver 580.65.06 does not know NVIDIA B300 SXM6 AC yet", "580.82.07 or newer"),
+    (
+        "580.82.07",
+        on_bus("NVIDIA GB10", "12.1"),
+        "driver 580.82.07 does not know NVIDIA GB10 yet",
+        "580.94.13 or newer",
+    ),
 ]
 
 
@@ -135,6 +144,13 @@ def test_a_gpu_outside_of_the_branch(number: str, card: object, words: str, bran
     assert finding.row
     assert finding.row.key == number[:3]
     assert set(values(finding)) == {"driver.version", "gpus[].compute_capability"}
+
+
+@pytest.mark.parametrize(("card", "outcome"), [(B300, "skipped"), (BLACKWELL, "passed")])
+def test_a_bare_branch_decides_nothing_of_a_gpu_that_came_later(card: object, outcome: str, tables: Tables) -> None:
+    _, outcomes = run_checks(with_driver("580", "13.0", "2.15.0+cu132", card), tables)
+    (own,) = [item for item in outcomes if item.id == "driver-dropped-gpu"]
+    assert (own.outcome, own.missing) == (outcome, FULL_DRIVER if outcome == "skipped" else "")
 
 
 @pytest.mark.parametrize("path", ["module_on_disk", "library_version"])
@@ -174,6 +190,7 @@ def test_gpus_that_no_branch_drives_together(tables: Tables) -> None:
         with_driver("595.58.03", "13.2", "2.8.0+cu126", gpu("NVIDIA GeForce GTX 1050", "6.1")),
         with_driver("580.95.05", "13.0", "2.15.0+cu132", gpu("NVIDIA GB10", "12.1", driver_sees=Unknown("view"))),
         with_driver("580.95.05", "13.0", "2.8.0+cu126", GTX_1050),
+        with_driver("580.82.07", "13.0", "2.15.0+cu132", B300),
         with_driver("999.10", "13.0", "2.8.0+cu126", GTX_1050),
         with_driver("595.58.03", "13.2", "2.8.0+cu126", on_bus("a card", "6.1", compute_capability=None)),
         with_driver("595.58.03", "13.2", "2.8.0+cu126", GTX_1050, torch__cuda_available=True),

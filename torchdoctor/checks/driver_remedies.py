@@ -29,8 +29,12 @@ def suggested(tables: Tables, rows: Sequence[DriverBranch]) -> DriverBranch | No
     return lasting[0] if lasting else (rows[-1] if rows else None)
 
 
-def install_driver(facts: Facts, branch: DriverBranch, gpus: Sequence[Gpu], flavour: str = "") -> Remedy:
+def install_driver(
+    facts: Facts, branch: DriverBranch, gpus: Sequence[Gpu], flavour: str = "", at_least: DriverVersion | None = None
+) -> Remedy:
     """How to install a driver of this branch here; on the host when here is a container, on Windows under WSL."""
+    if at_least:
+        return _update_to(facts, at_least, branch, gpus)
     if value_or(facts.place.container, ""):
         return Remedy(
             Text("Have driver branch {branch} installed on the host of the container", branch=branch.branch),
@@ -57,6 +61,15 @@ def install_driver(facts: Facts, branch: DriverBranch, gpus: Sequence[Gpu], flav
             risk="changes-system",
         )
     return Remedy(Text("Install driver branch {branch}", branch=branch.branch), commands, risk="changes-system")
+
+
+def _update_to(facts: Facts, first: DriverVersion, branch: DriverBranch, gpus: Sequence[Gpu]) -> Remedy:
+    """A later driver of the branch that is there."""
+    if value_or(facts.place.container, ""):
+        text = Text("Have the driver on the host of the container updated to {first} or newer", first=first)
+        return Remedy(text, risk="changes-system")
+    commands = _packages(facts, branch, _flavour(branch, gpus))
+    return Remedy(Text("Update the driver to {first} or newer", first=first), commands, risk="changes-system")
 
 
 def driver_fixer(facts: Facts) -> Fixer:

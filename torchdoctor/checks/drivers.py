@@ -13,6 +13,7 @@ from torchdoctor.values import CudaVersion, DriverVersion, GpuArch
 
 # What nvidia-smi says only while a kernel module is loaded, and only while none is.
 LOADED_OUTCOMES = frozenset({"ok", "version-mismatch", "permission", "gpu-lost", "no-devices", "no-supported-gpus"})
+FULL_DRIVER = "full number of the NVIDIA driver"  # what is missing where a branch alone does not decide
 UNLOADED_OUTCOMES = frozenset({"no-driver", "no-nvml", "not-found"})
 
 

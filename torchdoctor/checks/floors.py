@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from torchdoctor.benchmark import summarise
 from torchdoctor.benchmark_figures import BenchResult, Figure
 from torchdoctor.checks.judged import Judged
@@ -12,6 +10,7 @@ from torchdoctor.intent import Requirement
 
 _TERA, _GIGA = 1e12, 1e9
 _WHOLE = "bench"  # the profile that measures every figure
+_ASKED = "--require"  # the source of what was asked for this time
 _OF = {
     "fp32-tflops": ("matmul", "fp32", _TERA),
     "tf32-tflops": ("matmul", "tf32", _TERA),
@@ -25,20 +24,20 @@ _OF = {
 FLOORS = tuple(_OF)
 
 
-def judged_floor(facts: Facts, item: Requirement) -> Iterator[Judged]:
-    """Nothing where no benchmark ran, or a short one that measures no such figure; else what it measured."""
-    if not isinstance(facts.trial.bench, tuple):
-        return
-    result = summarise(facts.trial.bench)
+def judged_floor(facts: Facts, item: Requirement) -> Judged:
+    """By what a benchmark measured; where it did not measure that, the floor of a file is not asked."""
+    events = facts.trial.bench
+    result = summarise(events) if isinstance(events, tuple) else None
     name = item.key.removeprefix("bench.").removesuffix("-min")
     unit = _OF[name][2]
-    figures = measured(result, name)
-    if figures:
-        slowest = min(figures, key=lambda figure: figure.rate)
-        holds = slowest.rates[1] >= float(item.wanted) * unit  # the fast end: no floor fails for a spread
-        yield Judged(item, holds, "trial.bench", f"{slowest.rate / unit:.4g} on {slowest.device}")
-    elif result.profile == _WHOLE:
-        yield Judged(item, None, "trial.bench", missing=f"benchmark's figure {name}")
+    figures = measured(result, name) if result else []
+    if not figures:
+        counts = item.source.startswith(_ASKED) or (result is not None and result.profile == _WHOLE)
+        missing = f"figure {name} of a benchmark, which torchdoctor bench measures"
+        return Judged(item, None, "trial.bench", missing=missing, counts=counts)
+    slowest = min(figures, key=lambda figure: figure.rate)
+    holds = slowest.rates[1] >= float(item.wanted) * unit  # the fast end: no floor fails for a spread
+    return Judged(item, holds, "trial.bench", f"{slowest.rate / unit:.4g} on {slowest.device}")
 
 
 def measured(result: BenchResult, name: str) -> list[Figure]:

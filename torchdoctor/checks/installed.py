@@ -81,6 +81,13 @@ def conda_torch(facts: Facts) -> Package | None:
     return next((item for item in facts.packages.items if item.owner == "conda" and item.name in _CONDA_NAMES), None)
 
 
+def left_entry(facts: Facts) -> Package | None:
+    """Return the entry of a torch whose files are gone: the list of packages names it, and it lies nowhere."""
+    if facts.torch.installed is not False or value_or(facts.torch.locations, None) != ():
+        return None
+    return next((item for item in facts.packages.items if item.name == "torch"), None)
+
+
 def is_from_conda(facts: Facts) -> bool:
     """Whether conda owns the installed torch."""
     owner = value_or(facts.torch.owner, "")

@@ -16,6 +16,7 @@ class Judged:
     fact: str
     value: str = ""
     missing: str = ""
+    counts: bool = True  # False: it is not asked where it cannot be told
 
 
 def unknown_in(requirement: Requirement, fact: str, missing: Unknown) -> Judged:

@@ -11,7 +11,7 @@ from torchdoctor.facts import Facts, Gpu, Unknown, is_known, value_or
 from torchdoctor.intent import Requirement
 from torchdoctor.policy.gpus import GB, counted, of_nvidia
 from torchdoctor.policy.kinds import ANY, capabilities, drivers, pattern
-from torchdoctor.values import Build
+from torchdoctor.values import Build, GpuArch
 
 _GPUS, _PACKAGES, _FLOORS = "require.gpus.", "require.packages.", "bench."
 _LAST_PATCH = ".999"
@@ -22,7 +22,7 @@ def judged(facts: Facts) -> Iterator[Judged]:
     of_gpus = [item for item in facts.request.requires if item.key.startswith(_GPUS)]
     for item in facts.request.requires:
         if item.key.startswith(_FLOORS):
-            yield from judged_floor(facts, item)
+            yield judged_floor(facts, item)
         elif item.key.startswith(_PACKAGES):
             yield _package(facts, item)
         elif item not in of_gpus:
@@ -33,7 +33,7 @@ def judged(facts: Facts) -> Iterator[Judged]:
 
 def undecided(facts: Facts) -> tuple[Judged, ...]:
     """The requirements on facts that are not known."""
-    return tuple(item for item in judged(facts) if item.holds is None)
+    return tuple(item for item in judged(facts) if item.holds is None and item.counts)
 
 
 def _python(facts: Facts, item: Requirement) -> Judged:
@@ -133,7 +133,7 @@ def _gpus(facts: Facts, items: Sequence[Requirement]) -> Judged:
 
 def _fits(gpu: Gpu, said: dict[str, str]) -> bool | Unknown:
     """Whether one GPU has the name and the memory; the fact that is missing where that cannot be told."""
-    facts = [(gpu.name, lambda name: pattern(said["name"]).search(name) is not None)] if "name" in said else []
+    facts = [(_name(gpu), lambda name: pattern(said["name"]).search(name) is not None)] if "name" in said else []
     tests: list[tuple[object, Callable[..., bool]]] = [*facts]
     if "memory-gb" in said:
         tests.append((gpu.memory, lambda size: size >= float(said["memory-gb"]) * GB))
@@ -141,6 +141,13 @@ def _fits(gpu: Gpu, said: dict[str, str]) -> bool | Unknown:
     if any(answer is False for answer in answers):
         return False
     return next((answer for answer in answers if isinstance(answer, Unknown)), True)
+
+
+def _name(gpu: Gpu) -> str | None | Unknown:
+    """The GPU's name; that of its architecture, by which a target may describe it, is none."""
+    arch, chip = gpu.compute_capability, gpu.gfx
+    is_described = (isinstance(arch, GpuArch) and gpu.name == arch.sm) or gpu.name == str(chip)
+    return Gpu().name if is_described else gpu.name
 
 
 def _by(item: Requirement, path: str, fact: object, holds: Callable[..., bool]) -> Judged:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torchdoctor import __version__
-from torchdoctor.commands.common import INTERRUPTED, UNKNOWN, parse_formats, put
+from torchdoctor.commands.common import INTERRUPTED, UNKNOWN, in_github_job, parse_formats, put
 from torchdoctor.commands.here import record_here
 from torchdoctor.errors import UsageError
 from torchdoctor.render.line import Line, harmless_json, on_one_line
 from torchdoctor.render.output import show
+from torchdoctor.report import exit_status
 
 if TYPE_CHECKING:
     from torchdoctor.asked import Asked
@@ -22,9 +23,11 @@ if TYPE_CHECKING:
     from torchdoctor.report import Report
 
 SCHEMA = "torchdoctor.environments/1"
-_WORST_FIRST = ("fail", "unknown", "warn", "ok")
+_WORST_FIRST = ("fail", "unknown", "warn", "info", "ok")
 _WORDS = {"warn": "warning"}  # as the first word of a report has it
 _MOST = 20  # environments without a torch that are named
+_FORMATS = ("text", "json", "github", "quiet")
+_SEVERITIES = {"fail": "error", "unknown": "error", "warn": "warning", "info": "info"}
 
 Examine = Callable[["Recording"], "Report"]
 
@@ -41,10 +44,17 @@ class Examined(NamedTuple):
         """The status of its report."""
         return self.report.status if self.report else "unknown"
 
+    def state(self, fail_on: str) -> str:
+        """The status, or info where it is ok and a mere remark counts."""
+        is_failed = self.report is not None and exit_status(self.report, fail_on)
+        return "info" if is_failed and self.status == "ok" else self.status
+
 
 def check_all(options: argparse.Namespace, asked: Asked | None, examine: Examine) -> int:
     """Examine them one after another, deliver, and return the worst exit status."""
-    formats = parse_formats(options.format)
+    formats = parse_formats(options.format, _FORMATS)
+    if not options.format and in_github_job():
+        formats.append(("github", None))
     for name in ("python", "record"):
         if getattr(options, name, None):
             raise UsageError(f"check: --{name} is of one Python, and --all-envs examines many: leave one of them out")
@@ -58,6 +68,10 @@ def check_all(options: argparse.Namespace, asked: Asked | None, examine: Examine
     for name, path in formats:
         if name == "json":
             put(_json(results, without), path, is_json=True)
+        elif name == "github":
+            put(_annotations(results, options.fail_on), path)
+        elif name == "quiet":
+            put("", path)
         elif path is None:
             show(_lines(results, without, options), plain=options.plain, colour=options.color)
         else:
@@ -68,29 +82,48 @@ def check_all(options: argparse.Namespace, asked: Asked | None, examine: Examine
 def _examined(environment: Environment, options: argparse.Namespace, asked: Asked | None, examine: Examine) -> Examined:
     one = argparse.Namespace(**{**vars(options), "python": environment.python})
     try:
-        return Examined(environment, examine(record_here(one, asked)))
+        return Examined(environment, _chosen(examine(record_here(one, asked)), environment.why))
     except UsageError as error:
         return Examined(environment, None, str(error))
 
 
-def _worst(results: Sequence[Examined]) -> str:
-    statuses = {item.status for item in results} or {"unknown"}
-    return next(status for status in _WORST_FIRST if status in statuses)
+def _chosen(report: Report, why: str) -> Report:
+    """The report, with why this environment is among them: nobody named it."""
+    from torchdoctor.records import replace
+
+    python = replace(report.facts.python, chosen_because=why, other=None)
+    return replace(report, facts=replace(report.facts, python=python))
+
+
+def _worst(statuses: Collection[str]) -> str:
+    return min(statuses or ["unknown"], key=_WORST_FIRST.index)
 
 
 def _exit_status(results: Sequence[Examined], fail_on: str) -> int:
-    from torchdoctor.report import exit_status
-
     if any(item.report and item.report.facts.trial.interrupted is True for item in results):
         return INTERRUPTED
     statuses = {exit_status(item.report, fail_on) if item.report else UNKNOWN for item in results} or {UNKNOWN}
     return next(status for status in (1, UNKNOWN, 0) if status in statuses)
 
 
+def _annotations(results: Sequence[Examined], fail_on: str) -> str:
+    """One for each environment that is not as it should be; and that there is none at all."""
+    from torchdoctor.render.github import told
+
+    if not results:
+        return told([("error", "unknown", "none of the environments found holds a torch")])
+    states = sorted(((item.state(fail_on), item) for item in results), key=lambda pair: _WORST_FIRST.index(pair[0]))
+    return told(
+        (_SEVERITIES[state], _shown(item.environment.python), f"{_word(state)}: {_about(item, fail_on)}")
+        for state, item in states
+        if state != "ok"
+    )
+
+
 def _lines(results: Sequence[Examined], without: Sequence[Environment], options: argparse.Namespace) -> list[Line]:
-    lines = [_summary(results, without)]
+    lines = [_summary([item.state(options.fail_on) for item in results], without)]
     if not options.quiet:
-        lines += [_line(item) for item in results]
+        lines += [_line(item, options.fail_on) for item in results]
         for item in results if options.verbose else ():
             lines += _report(item, options.fail_on)
         if without:
@@ -100,21 +133,25 @@ def _lines(results: Sequence[Examined], without: Sequence[Environment], options:
     return [line._replace(text=on_one_line(line.text)) for line in lines]
 
 
-def _summary(results: Sequence[Examined], without: Sequence[Environment]) -> Line:
-    word = _word(_worst(results))
-    if not results:
+def _summary(states: Sequence[str], without: Sequence[Environment]) -> Line:
+    word = _word(_worst(states))
+    if not states:
         return Line(f"{word}: none of {len(without)} environments found holds a torch", word)
-    counts = [(sum(item.status == status for item in results), _word(status)) for status in _WORST_FIRST]
+    counts = [(states.count(state), _word(state)) for state in _WORST_FIRST]
     told = ", ".join(f"{count} {name}" for count, name in counts if count)
-    return Line(f"{word}: {len(results)} environment{'s' if len(results) > 1 else ''} with torch: {told}", word)
+    return Line(f"{word}: {len(states)} environment{'s' if len(states) > 1 else ''} with torch: {told}", word)
 
 
-def _line(item: Examined) -> Line:
+def _line(item: Examined, fail_on: str) -> Line:
+    word = _word(item.state(fail_on))
+    why, about = item.environment.why, _about(item, fail_on)
+    return Line(f"  {word:9}{_shown(item.environment.python)} ({why}): {about}", word)
+
+
+def _about(item: Examined, fail_on: str) -> str:
     from torchdoctor.render.text import verdict
 
-    word = _word(item.status)
-    told = verdict(item.report).partition(": ")[2] if item.report else f"cannot be asked: {item.error}"
-    return Line(f"  {word:9}{_shown(item.environment.python)} ({item.environment.why}): {told}", word)
+    return verdict(item.report, fail_on).partition(": ")[2] if item.report else f"cannot be asked: {item.error}"
 
 
 def _report(item: Examined, fail_on: str) -> list[Line]:
@@ -136,7 +173,7 @@ def _json(results: Sequence[Examined], without: Sequence[Environment]) -> str:
     answer = {
         "schema": SCHEMA,
         "torchdoctor": __version__,
-        "status": _worst(results),
+        "status": _worst([item.status for item in results]),
         "environments": [
             {
                 **told(item.environment),

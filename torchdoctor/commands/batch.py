@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from torchdoctor.errors import UsageError
 from torchdoctor.prescribe.choices import BATCH_KEYS
-from torchdoctor.prescribe.choose import choose
+from torchdoctor.prescribe.choose import Choice, already_right, choose
 from torchdoctor.prescribe.conditions import Wish
 from torchdoctor.prescribe.described import DescriptionError, describe, with_backend
 from torchdoctor.prescribe.host import Host
 from torchdoctor.prescribe.install import install_of
+from torchdoctor.prescribe.refuse import NO_GPU_SERVED
 from torchdoctor.prescribe.writers import choose_for
 from torchdoctor.prescribe.writing import Writing
 from torchdoctor.tables import Tables
@@ -21,18 +22,30 @@ _OTHER_WORDS = {"gpu": "gpus", "python_version": "python", "jetpack_version": "j
 _MAX_LINE = 100_000
 
 
-def answer_lines(lines: Iterable[str], wish: Wish, writing: Writing, tables: Tables) -> Iterator[str]:
+class Terms(NamedTuple):
+    """What holds for every line beside the wish: ``--require-gpu`` and ``--if-needed``."""
+
+    require_gpu: bool = False
+    if_needed: bool = False
+
+
+_NO_TERMS = Terms()
+
+
+def answer_lines(
+    lines: Iterable[str], wish: Wish, writing: Writing, tables: Tables, terms: Terms = _NO_TERMS
+) -> Iterator[str]:
     """Yield one JSON line per non-empty input line, in order."""
     for number, line in enumerate(lines, 1):
         if line.strip():
-            yield json.dumps(_answer(line, number, wish, writing, tables), allow_nan=False)
+            yield json.dumps(_answer(line, number, wish, writing, tables, terms), allow_nan=False)
 
 
 def _no_constant(name: str) -> None:
     raise ValueError(f"{name} is no JSON value")
 
 
-def _answer(line: str, number: int, wish: Wish, writing: Writing, tables: Tables) -> dict[str, Any]:
+def _answer(line: str, number: int, wish: Wish, writing: Writing, tables: Tables, terms: Terms) -> dict[str, Any]:
     try:
         given = json.loads(line, parse_constant=_no_constant) if len(line) <= _MAX_LINE else None
     except (ValueError, RecursionError) as error:
@@ -41,20 +54,25 @@ def _answer(line: str, number: int, wish: Wish, writing: Writing, tables: Tables
         return _error(None, f"line {number} is not a JSON object")
     try:
         _check_keys(given)
-        return {"id": given.get("id"), **_install(describe(given, tables), wish, writing, tables)}
+        return {"id": given.get("id"), **_install(describe(given, tables), wish, writing, tables, terms)}
     except (DescriptionError, UsageError) as error:
         return _error(given.get("id"), f"line {number}: {error}")
 
 
-def _install(host: Host, wish: Wish, writing: Writing, tables: Tables) -> dict[str, Any]:
+def _install(host: Host, wish: Wish, writing: Writing, tables: Tables, terms: Terms) -> dict[str, Any]:
     """The answer for one host; ``file`` and ``lines`` only where the tool keeps a file of the project."""
-    choice, writing, known = choose_for(
-        writing, tables, lambda known: choose(host, with_backend(host, wish, known), known)
-    )
-    if not choice.runs:
-        reason = "; ".join(str(text) for text in (choice.refusal, choice.change) if text)
+
+    def chosen(known: Tables) -> Choice:
+        right = already_right(host, known, wish) if terms.if_needed else None
+        return right or choose(host, with_backend(host, wish, known), known)
+
+    choice, writing, known = choose_for(writing, tables, chosen)
+    if not choice.runs or (terms.require_gpu and choice.backend == "cpu"):
+        reason = "; ".join(str(text) for text in (choice.refusal or NO_GPU_SERVED, choice.change) if text)
         return {"torch": None, "build": None, "commands": [], "reason": reason}
     install = install_of(choice, wish, writing, known, explain=False)
+    if terms.if_needed and not install.needed:
+        install = install._replace(commands=(), file="")
     in_file = {"file": install.file, "lines": list(install.lines)} if install.file else {}
     why = "; ".join(map(str, install.why))
     return {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
 from torchdoctor.asked import CHECK_BENCH, LEVELS, NOTHING, Asked
 from torchdoctor.commands.common import (
@@ -22,13 +23,16 @@ from torchdoctor.errors import UsageError
 from torchdoctor.facts import Request
 from torchdoctor.tables import Tables
 
+if TYPE_CHECKING:
+    from torchdoctor.predict.targets import Target
+
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("--static", action="store_true", help="only what can be told without importing torch")
     parser.add_argument("--no-smoke", action="store_true", help="import torch and run nothing")
     parser.add_argument("--no-bench", action="store_true", help="leave out the mini training benchmark")
-    parser.add_argument("--level", choices=LEVELS, default="quick", help="how many smoke tests (default: quick)")
+    parser.add_argument("--level", choices=LEVELS, help="how many smoke tests (default: quick)")
     parser.add_argument("--repro", action="store_true", help="also judge what reproducible runs need")
     parser.add_argument("--require-gpu", action="store_true", help="a host whose torch cannot use a GPU is an error")
     parser.add_argument(
@@ -43,7 +47,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         const="static",
         choices=("static", "run"),
         help="every environment found that holds a torch (venv, conda, pyenv, uv, Poetry ...), a line each, the worst "
-        "decides; static (default), or run: torch is run in each",
+        "decides; static (default), or run: torch is run in each; formats: text, json, github, quiet",
     )
     add_policy_options(parser)
     add_target_option(parser)
@@ -54,8 +58,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Record, examine, deliver."""
-    if options.static and options.repro:
-        raise UsageError("check: --repro needs torch to run, and --static does not run it: leave one of them out")
+    _refuse_idle(options)
     if options.show_config:
         return show_config(options)
     request = request_of(options, measures=not (options.static or options.no_smoke or options.no_bench))
@@ -66,10 +69,8 @@ def run(options: argparse.Namespace) -> int:
         from torchdoctor.commands.waiting import wait_for_driver
 
         wait_for_driver(options.wait, options.python)
-    if options.all_envs and targets:
-        raise UsageError("check: --for asks about one environment: leave --all-envs out, and name it with --python")
     if options.all_envs:
-        return _check_all(options, tables, request)
+        return _check_all(options, tables, request, targets)
     recording = record_here(options, _asked(options))
     if options.record:
         save_recording(recording, options.record)
@@ -83,11 +84,29 @@ def run(options: argparse.Namespace) -> int:
     return deliver(report, options)
 
 
-def _check_all(options: argparse.Namespace, tables: Tables, request: Request) -> int:
+def _refuse_idle(options: argparse.Namespace) -> None:
+    """An option that would do nothing beside another is an error."""
+    is_static = "--static" if options.static else "--all-envs=static" if options.all_envs == "static" else ""
+    if options.static and options.all_envs == "run":
+        raise UsageError("check: --all-envs=run runs torch, and --static does not: leave one of them out")
+    if options.repro and is_static:
+        raise UsageError(f"check: --repro needs torch to run, and {is_static} does not run it: leave one of them out")
+    still = is_static or ("--no-smoke" if options.no_smoke else "")
+    if options.level and still:
+        raise UsageError(f"check: --level is of smoke tests, and {still} runs none: leave one of them out")
+
+
+def _check_all(options: argparse.Namespace, tables: Tables, request: Request, targets: tuple[Target, ...]) -> int:
     from torchdoctor.commands.all_envs import check_all
     from torchdoctor.pipeline import examine
 
     writing = writing_of(options)
+    if targets:
+        from torchdoctor.predict.foretell import foretell
+
+        return check_all(
+            options, _asked(options), lambda recording: foretell(recording, targets, tables, request, writing)
+        )
     return check_all(options, _asked(options), lambda recording: examine(recording, tables, request, writing))
 
 
@@ -97,4 +116,4 @@ def _asked(options: argparse.Namespace) -> Asked | None:
     if options.no_smoke:
         return Asked(only=NOTHING, repro=options.repro)
     bench = None if options.no_bench or options.targets else CHECK_BENCH  # a speed of this host is none of another
-    return Asked(level=options.level, bench=bench, repro=options.repro)
+    return Asked(level=options.level or LEVELS[0], bench=bench, repro=options.repro)

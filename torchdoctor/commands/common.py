@@ -110,9 +110,11 @@ def parse_formats(values: list[str] | None, known: Collection[str] = ANSWER_FORM
     """Return (format, file or None for stdout) pairs; text to stdout when none was asked for."""
     pairs: list[tuple[str, str | None]] = []
     for value in values or ["text"]:
-        name, _, path = value.partition("=")
+        name, sign, path = value.partition("=")
         if name not in known:
             raise UsageError(f"--format {name}: not a format (choose from: {', '.join(known)})")
+        if sign and not path:
+            raise UsageError(f"--format {value}: no file stands behind the sign; for stdout: --format {name}")
         if path and any(path == other for _, other in pairs):
             raise UsageError(f"two formats for {path}: give each a file of its own")
         pairs.append((name, path or None))
@@ -124,9 +126,14 @@ def parse_formats(values: list[str] | None, known: Collection[str] = ANSWER_FORM
 def report_formats(options: argparse.Namespace) -> list[tuple[str, str | None]]:
     """The formats of a report; where none was asked for, a job of GitHub Actions gets annotations behind the text."""
     pairs = parse_formats(options.format, FORMATS)
-    if not options.format and os.environ.get("GITHUB_ACTIONS") == "true":
+    if not options.format and in_github_job():
         pairs.append(("github", None))
     return pairs
+
+
+def in_github_job() -> bool:
+    """Whether a job of GitHub Actions runs this."""
+    return os.environ.get("GITHUB_ACTIONS") == "true"
 
 
 def try_outputs(options: argparse.Namespace, *further: str | None) -> None:
@@ -158,7 +165,7 @@ def deliver(report: Report, options: argparse.Namespace) -> int:
         _give(report, name, path, view, options)
     status = _status(report, formats, view)
     if ("quiet", None) not in formats:
-        _remark(report, formats)
+        _remark(report, formats, view.fail_on)
     if any(name == "github" for name, _ in formats):
         from torchdoctor.commands.github_job import tell_job
 
@@ -189,12 +196,12 @@ def _status(report: Report, formats: list[tuple[str, str | None]], view: View) -
     return exit_status(report, view.fail_on)
 
 
-def _remark(report: Report, formats: list[tuple[str, str | None]]) -> None:
+def _remark(report: Report, formats: list[tuple[str, str | None]], fail_on: str) -> None:
     """What stands beside the answer; the verdict too where all of it went to files."""
     if all(path is not None for _, path in formats):
         from torchdoctor.render.text import verdict
 
-        note(verdict(report))
+        note(verdict(report, fail_on))
     for probe in report.absent:
         note(f"--device {probe.device}: {probe.reason}")
     if report.facts.trial.interrupted is True:

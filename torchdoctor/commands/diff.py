@@ -22,7 +22,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     files = "a report (check --format json=FILE), a recording (check --record FILE) or a pasted text; - for stdin"
     parser.add_argument("a", metavar="A.json", help=f"one host: {files}")
     parser.add_argument("b", metavar="B.json", help="the other, in the same forms")
-    parser.epilog = "exit status: 0 equal; 1 different; 2 usage; 3 unknown: nothing that both tell; 130 Ctrl-C"
+    parser.epilog = "exit status: 0 equal; 1 different; 2 usage; 3 unknown: too little that both tell; 130 Ctrl-C"
     group = parser.add_argument_group("output")
     group.add_argument(
         "--format",
@@ -38,7 +38,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Read both, compare, print: 0 equal, 1 different, 3 nothing that both tell."""
+    """Read both, compare, print: 0 equal, 1 different, 3 too little that both tell."""
     formats = parse_formats(options.format)
     if options.a == options.b == "-":
         raise UsageError("diff: stdin can be read once: name a file for one of the two")
@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
     comparison = compare(*(_side(path, name, tables) for path, name in zip((options.a, options.b), names, strict=True)))
     for form, path in formats:
         _give(comparison, form, path, options)
-    if comparison.is_empty:
+    if comparison.is_empty or comparison.is_open:
         return UNKNOWN
     return 0 if comparison.is_equal else 1
 
@@ -91,7 +91,10 @@ def _report(path: str, tables: Tables) -> dict[str, Any]:
     text = load_one(path)
     schema, version = schema_of(text.text)
     if schema != "report":
-        return _judged(recording_of(path, text), tables)
+        report = _judged(recording_of(path, text), tables)
+        if not schema and not any(report["facts"].values()):
+            raise UsageError(f"{path}: neither a report nor a recording, and as a text it tells nothing of a host")
+        return report
     if version != 1:
         raise UsageError(f"{path}: a report of a newer torchdoctor; this one reads report/1: upgrade torchdoctor")
     try:

@@ -16,7 +16,7 @@ from torchdoctor.tables import Tables
 
 _FILE, _PROJECT = "torchdoctor.toml", "pyproject.toml"
 _MARGIN = 0.8  # of what was measured: another run of the same host is no failure
-_SICK = ("fail", "unknown")
+_FINE = ("ok", "warn")
 
 
 class Good(NamedTuple):
@@ -32,7 +32,10 @@ class Good(NamedTuple):
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument(
-        "--from", dest="source", metavar="FILE", help="a report in JSON, or a recording, of a good host"
+        "--from",
+        dest="source",
+        metavar="FILE",
+        help="a report in JSON, a recording, or a text that diagnose reads, of a good host",
     )
     parser.add_argument(
         "--pyproject", action="store_true", help=f"add the table to {_PROJECT}; print it where there is no such file"
@@ -49,10 +52,14 @@ def run(options: argparse.Namespace) -> int:
     before = _before(target, options)
     tables = open_tables(options.tables)
     good = _of_file(options.source, tables) if options.source else _of_host(options, tables)
-    if good.status in _SICK and not options.force:
+    if good.status not in _FINE and not options.force:
         note(f"init: this host is no example: {good.why} (mend it first; --force writes all the same)")
         return 1
-    table = "\n".join(_lines(good, tables, as_project=options.pyproject)) + "\n"
+    lines = _lines(good, tables, as_project=options.pyproject)
+    if len(lines) == 1:
+        note(f"init: {options.source or 'this host'} tells no version of Python or torch to write a policy from")
+        return 1
+    table = "\n".join(lines) + "\n"
     if options.prints or (options.pyproject and before is None):
         put(table, None)
         return 0
@@ -97,7 +104,7 @@ def _lines(good: Good, tables: Tables, *, as_project: bool) -> list[str]:
         list(write.lines(good.facts, tables.companions.names(), floors, table=table, gpus=gpus))
         for gpus in (True, False)
     ]
-    is_fit = good.status in _SICK or not good.fails(Request(require_gpu=True))
+    is_fit = good.status not in _FINE or not good.fails(Request(require_gpu=True))
     return [f"{MARK}{__version__} init on {strftime('%Y-%m-%d')}; loosen what may differ.", *made[not is_fit]]
 
 
@@ -138,7 +145,12 @@ def _of_file(path: str, tables: Tables) -> Good:
     except ValueError as error:
         raise UsageError(f"{path}: {error}") from error
     why = next((str(item.get("summary")) for item in report.get("findings") or () if isinstance(item, dict)), "")
-    return Good(facts, str(report.get("status")), why or str(report.get("unknown_because")), report.get("bench"))
+    return Good(
+        facts,
+        str(report.get("status")),
+        why or str(report.get("unknown_because") or "it has no verdict"),
+        report.get("bench"),
+    )
 
 
 def _json(path: str) -> Mapping[str, Any] | None:

@@ -13,38 +13,45 @@ from torchdoctor.addresses import address
 from torchdoctor.commands.common import UNKNOWN, note, parse_formats, put
 from torchdoctor.commands.here import writing_of
 from torchdoctor.commands.host_options import described_keys
-from torchdoctor.commands.install_wish import wish_of
+from torchdoctor.commands.install_wish import refuse_contradictions, wish_of
 from torchdoctor.errors import UsageError
 from torchdoctor.facts import Request
-from torchdoctor.findings import Text
 from torchdoctor.prescribe.choose import Choice, already_right, choose
 from torchdoctor.prescribe.conditions import Wish
 from torchdoctor.prescribe.described import DescriptionError, describe, with_backend
-from torchdoctor.prescribe.host import COMPANIONS, Host, host_of, with_named
+from torchdoctor.prescribe.host import COMPANIONS, Host, host_of, with_named, with_oldest
 from torchdoctor.prescribe.install import Install, install_of
-from torchdoctor.prescribe.unjudged import unjudged
+from torchdoctor.prescribe.left import in_the_way
+from torchdoctor.prescribe.refuse import NO_GPU_SERVED
+from torchdoctor.prescribe.unjudged import gap_beside, unjudged
 from torchdoctor.prescribe.writers import OF_PROJECTS, choose_for
 from torchdoctor.prescribe.writing import Writing, writing_for
+from torchdoctor.readers.installer_settings import settings_of
 from torchdoctor.readers.live_conda import taken_names
-from torchdoctor.readers.project_files import named
+from torchdoctor.readers.live_packages import requirers_of_torch
+from torchdoctor.readers.project_files import kept, named
 from torchdoctor.reading import facts_of
 from torchdoctor.recording import Recording
+from torchdoctor.records import replace
 from torchdoctor.tables import Tables
 from torchdoctor.which_python import choose_python
 
 
 def answer(options: argparse.Namespace, tables: Tables, recording: Recording | None) -> int:
     """Answer for the recorded host, for a described one, or for a batch; print it, and return the exit status."""
+    refuse_contradictions(options)
     formats = parse_formats(options.format)
     wish = wish_of(options, tables)
     if options.batch:
         return _batch(options, wish, tables)
     host, writing = _host(options, tables, recording)
     choice, writing, known = choose_for(writing, tables, lambda known: _choose(host, wish, known))
-    stays = unjudged(host, writing, known) if wish == Wish() else None
+    stays = unjudged(host, writing, known, wish) if choice.jetson is None or wish == Wish() else None
+    if gap := gap_beside(host, wish) if stays else choice.runs and in_the_way(host, writing):
+        return _refuse(Choice(host=host, backend=choice.backend, refusal=gap[0], change=gap[1]), wish, None, formats)
     wish = with_backend(host, wish, known)
     if (not choice.runs and stays is None) or (options.require_gpu and choice.backend == "cpu"):
-        return _refuse(choice, wish, known, formats)
+        return _refuse(choice, wish, None if options.require_gpu else known, formats)
     explain = options.explain or any(name == "json" for name, _ in formats)
     install = stays or install_of(choice, wish, writing, known, explain=explain)
     if options.online and not stays and not _is_there(install, host, options.timeout):
@@ -57,8 +64,7 @@ def answer(options: argparse.Namespace, tables: Tables, recording: Recording | N
 
 def _choose(host: Host, wish: Wish, tables: Tables) -> Choice:
     """What is installed stays where it is right and nothing else was wished for."""
-    right = already_right(host, tables) if wish == Wish(companions=wish.companions) else None
-    return right or choose(host, with_backend(host, wish, tables), tables)
+    return already_right(host, tables, wish) or choose(host, with_backend(host, wish, tables), tables)
 
 
 def _is_there(install: Install, host: Host, timeout: float | None) -> bool:
@@ -88,11 +94,22 @@ def _host(options: argparse.Namespace, tables: Tables, recording: Recording | No
             writing = writing_for(facts, writing._replace(python=choose_python(options.python).argv))
             if not writing.python:  # what a report leaves to this command
                 raise UsageError(writing.what_is_lost)
-            writing = writing._replace(taken=taken_names(recording))
+            writing = writing._replace(taken=taken_names(recording), settings=settings_of(recording))
         host = with_named(host_of(facts, tables), named(recording, writing.tool, COMPANIONS))
+        host = replace(host, requirers=requirers_of_torch(recording))
+        host, writing = _in_project(host, writing._replace(if_needed=options.if_needed), recording)
         return describe(given, tables, host), writing
     except DescriptionError as error:
         raise UsageError(f"install-cmd: {error}") from error
+
+
+def _in_project(host: Host, writing: Writing, recording: Recording) -> tuple[Host, Writing]:
+    """With what the project's file says of torch and of Pythons; a member's own file is that of the current folder."""
+    told = kept(recording, writing.tool)
+    if told is None:
+        return host, writing
+    folder = "" if told.is_member else writing.project
+    return with_oldest(host, told.oldest), writing._replace(kept=told, project=folder)
 
 
 def _writing(options: argparse.Namespace) -> Writing:
@@ -102,15 +119,11 @@ def _writing(options: argparse.Namespace) -> Writing:
 
 
 def _batch(options: argparse.Namespace, wish: Wish, tables: Tables) -> int:
-    if described_keys(options):
-        raise UsageError("--batch describes its hosts line by line: leave the host options out")
-    if options.format:
-        raise UsageError("--batch answers in JSON lines on stdout: leave --format out")
-    from torchdoctor.commands.batch import answer_lines
+    from torchdoctor.commands.batch import Terms, answer_lines
 
-    writing = _writing(options)
+    writing, terms = _writing(options), Terms(options.require_gpu, options.if_needed)
     with _batch_lines(options.batch) as lines:
-        for answer in answer_lines(lines, wish, writing, tables):
+        for answer in answer_lines(lines, wish, writing, tables, terms):
             print(answer)
     return 0
 
@@ -124,9 +137,11 @@ def _batch_lines(name: str) -> AbstractContextManager[IO[str]]:
         raise UsageError(f"cannot read {name}: {error.strerror or error}") from error
 
 
-def _refuse(choice: Choice, wish: Wish, tables: Tables, formats: list[tuple[str, str | None]]) -> int:
-    reason = choice.refusal or Text("a GPU is required and no GPU of this host can be served")
-    cpu = choose(choice.host, wish._replace(backend="cpu"), tables).runs and wish.backend != "cpu"
+def _refuse(choice: Choice, wish: Wish, tables: Tables | None, formats: list[tuple[str, str | None]]) -> int:
+    reason = choice.refusal or NO_GPU_SERVED
+    cpu = (
+        tables is not None and wish.backend != "cpu" and choose(choice.host, wish._replace(backend="cpu"), tables).runs
+    )
     for name, path in formats:
         if name == "json":
             put(json.dumps(None) + "\n", path)

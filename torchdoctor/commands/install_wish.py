@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from torchdoctor.commands.host_options import described_keys
 from torchdoctor.errors import UsageError
 from torchdoctor.prescribe.choices import BACKENDS
 from torchdoctor.prescribe.conditions import Wish
@@ -15,7 +17,36 @@ from torchdoctor.values import CudaVersion
 if TYPE_CHECKING:
     from packaging.specifiers import SpecifierSet
 
+_OF_ONE_HOST = {"python": "--python", "online": "--online", "explain": "--explain", "timeout": "--timeout"}
 _SPEC = re.compile(r"[\w.*+!<>=~, -]{1,200}", re.ASCII)  # nothing that a shell expands, even inside quotes
+
+
+def refuse_contradictions(options: argparse.Namespace) -> None:
+    """Refuse what one option makes meaningless in another: nothing that was typed is passed over in silence."""
+    given = described_keys(options)
+    if options.batch:
+        _refuse_beside_batch(options, given)
+    elif options.python is not None and {"os", "machine"} & given.keys():
+        raise UsageError("--os and --machine describe another host: leave --python out, which asks this one")
+    backend = options.backend.lower()
+    if options.require_gpu and backend == "cpu":
+        raise UsageError("--backend cpu has no GPU support, and --require-gpu asks for it: leave one of them out")
+    if options.max_cuda is not None and (given.get("os") == "macos" or backend.startswith(_WITHOUT_CUDA)):
+        where = "--os macos" if given.get("os") == "macos" else f"--backend {options.backend}"
+        raise UsageError(f"--max-cuda is of CUDA builds, and {where} has none: leave one of them out")
+
+
+_WITHOUT_CUDA = ("cpu", "rocm", "xpu", "mps")
+
+
+def _refuse_beside_batch(options: argparse.Namespace, given: Mapping[str, object]) -> None:
+    if given:
+        raise UsageError("--batch describes its hosts line by line: leave the host options out")
+    if options.format:
+        raise UsageError("--batch answers in JSON lines on stdout: leave --format out")
+    for name, option in _OF_ONE_HOST.items():
+        if getattr(options, name):
+            raise UsageError(f"--batch answers each line from the tables and says why: leave {option} out")
 
 
 def wish_of(options: argparse.Namespace, tables: Tables) -> Wish:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from torchdoctor.commands.common import note
+from torchdoctor.errors import UsageError
 from torchdoctor.settings import config_of
 
 if TYPE_CHECKING:
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
 
 _VARIABLES = ("FAIL_ON", "IGNORE", "SELECT", "REQUIRE", "REQUIRE_GPU")
 _FAIL_ON = "error"
+_NO_CONFIG = {  # what nothing is left to do for once the policy is shown
+    "format": "--format", "record": "--record", "targets": "--for", "all_envs": "--all-envs", "wait": "--wait",
+    "save": "--save",
+}  # fmt: skip
 _PAGES = Path(__file__).resolve().parent.parent / "pages" / "en"
 
 
@@ -28,7 +33,8 @@ def add_policy_options(parser: argparse.ArgumentParser, *, shows: bool = True, r
             "--require",
             action="append",
             metavar="KEY>=VALUE",
-            help='what the host has to be, as "driver>=550", "python>=3.11,<3.14", build=cpu, gpus.min=8; repeatable',
+            help='what the host has to be, as "driver>=550", "python>=3.11,<3.14", build=cpu, gpus.min=8; repeatable: '
+            "all of them hold",
         )
     group.add_argument(
         "--ignore", action="append", metavar="ID", help="set findings aside, by id or a pattern as driver-*; repeatable"
@@ -95,11 +101,12 @@ def policy_of(options: argparse.Namespace) -> Policy | None:
     is_set = any(f"TORCHDOCTOR_{word}" in os.environ for word in _VARIABLES)
     if not (found.path or given or requires or is_set):
         return None
-    from torchdoctor.policy import parse
+    from torchdoctor.policy import asked
+    from torchdoctor.policy.parse import policy_of as of_table
 
     ids = known_ids()
-    asked = parse.options_of(given, ids).over(parse.requirements_of(requires, "--require"))
-    return asked.over(parse.variables_of(os.environ, ids)).over(parse.policy_of(_shown(found.path), found.table, ids))
+    said = asked.options_of(given, ids).over(asked.requirements_of(requires, "--require"))
+    return said.over(asked.variables_of(os.environ, ids)).over(of_table(_shown(found.path), found.table, ids))
 
 
 def _shown(path: str) -> str:
@@ -131,6 +138,9 @@ def _words(value: Any) -> Any:
 
 def show_config(options: argparse.Namespace) -> int:
     """Print every key, its value and where it comes from."""
+    for name, option in _NO_CONFIG.items():
+        if getattr(options, name, None):
+            raise UsageError(f"--show-config examines nothing and prints the policy alone: leave {option} out")
     from torchdoctor.policy.policy import Policy
     from torchdoctor.policy.show import lines
     from torchdoctor.render.output import write

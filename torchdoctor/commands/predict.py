@@ -8,7 +8,7 @@ from pathlib import Path
 
 from torchdoctor.commands.common import note
 from torchdoctor.errors import UsageError
-from torchdoctor.predict.specs import Described, read_file, read_words
+from torchdoctor.predict.specs import Described, read_file, read_json, read_words
 from torchdoctor.predict.targets import BROUGHT, Target, target_of
 from torchdoctor.prescribe.described import DescriptionError
 from torchdoctor.tables import Tables
@@ -54,14 +54,25 @@ def _told_apart(targets: list[Target]) -> tuple[Target, ...]:
 
 
 def _described(value: str) -> Iterator[Described]:
-    if value != "-" and "=" in value and not Path(value).is_file():
+    if value.lstrip().startswith("[") and not _is_file(value):
+        yield from read_file("--for", value)
+        return
+    is_json = value.lstrip().startswith("{")
+    if not value.strip() or (value != "-" and (is_json or "=" in value) and not _is_file(value)):
         place = "--for"
         try:
-            yield Described(place, read_words(value))
+            yield Described(place, read_json(value) if is_json else read_words(value))
         except DescriptionError as error:
             yield Described(place, {}, str(error))
         return
     yield from read_file("stdin" if value == "-" else value, _text(value))
+
+
+def _is_file(value: str) -> bool:
+    try:
+        return Path(value).is_file()
+    except (OSError, ValueError):  # longer than a name may be, or with a zero byte
+        return False
 
 
 def _text(name: str) -> str:

@@ -17,8 +17,10 @@ def add_target_option(parser: argparse.ArgumentParser) -> None:
         dest="targets",
         action="append",
         metavar="SPEC|FILE",
-        help='predict whether this environment or image runs on another host: "driver=535.183 gpu=T4", or a file '
-        "with one host a line; repeatable",
+        help="predict whether this environment or image runs on another host: KEY=VALUE ... with the keys driver gpu "
+        "count memory (GB of each GPU) cpu (avx2, x86-64-v3) shm (GB) os machine os-version libc wsl jetpack, as "
+        '"driver=535.183 gpu=T4", or the same as a JSON object; or a file of hosts: one a line (NAME: KEY=VALUE ...), '
+        "JSON or JSON lines, .toml ([[target]] tables) or .csv (the keys as its first line); repeatable",
     )
 
 

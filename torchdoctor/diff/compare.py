@@ -34,6 +34,7 @@ _FOLLOWS = {
 }
 _RANKS = {"fail": 3, "unknown": 2, "warn": 1, "ok": 0}
 _MOST_FACTS = 3
+_FEWEST = 3  # topics of which both tell, for two hosts to be called alike
 NOT_SET = None  # a name that is missing from a list which names everything
 
 
@@ -53,7 +54,7 @@ class Difference:
     @property
     def topic(self) -> str:
         """What it is a fact of: torch, driver, gpus ..."""
-        return self.name.partition(".")[0].removesuffix("[]")
+        return _topic(self.fact)
 
 
 @record(frozen=True, slots=True)
@@ -99,6 +100,21 @@ class Comparison:
     untold_a: tuple[str, ...]  # facts that the other one tells
     untold_b: tuple[str, ...]
     cause: Cause | None = None
+    remark: Cause | None = None  # where nothing is wrong that rests on what differs: what is remarked of it
+
+    @property
+    def common(self) -> int:
+        """How many facts both tell, passing ones aside."""
+        return sum(path in self.b.facts and _unnumbered(path) not in _PASSING for path in self.a.facts)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether nothing differs, and what both tell is too little to say that the hosts are alike."""
+        if not self.is_equal:
+            return False
+        told = [{_topic(path) for path in side.facts} for side in (self.a, self.b)]
+        both = len(told[0] & told[1])
+        return (both < _FEWEST and 2 * both < max(map(len, told))) or self.a.status != self.b.status
 
     @property
     def is_equal(self) -> bool:
@@ -115,7 +131,7 @@ def compare(a: Side, b: Side) -> Comparison:
     """Compare two reports."""
     sides = _worse_first(Alone("a", a, b, _only(a, b)), Alone("b", b, a, _only(b, a)))
     differences = tuple(sorted(_differences(a, b), key=lambda item: _rank(item.fact)))
-    cause = _cause(sides, differences)
+    cause = _cause(differences, [(alone, alone.telling) for alone in sides])
     if cause:
         differences = _led_by(cause, differences)
     return Comparison(
@@ -128,6 +144,7 @@ def compare(a: Side, b: Side) -> Comparison:
         untold_a=_untold(a, b),
         untold_b=_untold(b, a),
         cause=cause,
+        remark=None if cause else _cause(differences, [(alone, alone.findings) for alone in sides]),
     )
 
 
@@ -187,10 +204,10 @@ def _follows(item: Difference, differences: Sequence[Difference], cause: Cause |
     return bool(differing.intersection(_FOLLOWS.get(item.fact, ()))) and not (cause and item.fact in cause.facts)
 
 
-def _cause(sides: Sequence[Alone], found: Sequence[Difference]) -> Cause | None:
-    """The first finding of one side alone that rests on what differs."""
-    for alone in sides:
-        for finding in alone.telling:
+def _cause(found: Sequence[Difference], sides: Sequence[tuple[Alone, Sequence[Told]]]) -> Cause | None:
+    """The first of these findings, each of one side alone, that rests on what differs."""
+    for alone, findings in sides:
+        for finding in findings:
             if facts := _resting(finding, found):
                 pairs = [(item.fact, *alone.values(item)) for item in facts]
                 text = _sentence(finding, pairs, alone.side.name, alone.other.name)
@@ -238,6 +255,10 @@ def _word(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(map(_word, value))
     return str(value)
+
+
+def _topic(path: str) -> str:
+    return _unnumbered(path).partition(".")[0].removesuffix("[]")
 
 
 def _unnumbered(path: str) -> str:

@@ -108,6 +108,11 @@ def companion(pin: Pin, tables: Tables) -> Companion | None:
     return tables.companions.find(pin.name, pin.exact) if pin.exact else None
 
 
+def is_settled(version: Version, tables: Tables) -> bool:
+    """Whether a release is of an older minor than the newest: it gets no further build."""
+    return version.parts[:2] < tables.torch_builds.newest().parts[:2]
+
+
 def builds(tables: Tables) -> frozenset[Build]:
     """Every build that any release has."""
     return frozenset(row.build for row in tables.torch_builds.rows)

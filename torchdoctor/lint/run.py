@@ -25,7 +25,10 @@ from torchdoctor.tables import Tables
 BROKEN = "manifest-unreadable"
 _MOST_GROUPS, _MOST_PINS, _MOST_INDEXES, _MOST_OF_ONE = 300, 20_000, 50, 40  # of one file; of one group; of one name
 # What a finding on the same line says already.
-_CAUSES = {"mixed-build-labels": ("torch-companion-mismatch", "torch-source-incomplete", "index-lacks-version")}
+_CAUSES = {
+    "mixed-build-labels": ("torch-companion-mismatch", "torch-source-incomplete", "index-lacks-version"),
+    "label-without-index": ("index-lacks-version",),
+}
 _READERS: dict[str, Callable[[Source, Load], list[Group]]] = {
     "requirements": lambda source, load: requirements.read(source.name, source.text, load),
     "pyproject": lambda source, _: pyproject.read(source),
@@ -59,12 +62,13 @@ def lint(files: Sequence[str], tables: Tables) -> Linted:
             unreadable.append(str(error))
         except BrokenFileError as error:
             findings.append(_broken(name, error))
+    reading = Outcome(BROKEN, "found" if findings else "passed")
     found, outcomes = _judge(groups, tables)
     kept, left_out = _without_ignored([*findings, *found], read)
     report = Report(
         facts=Facts(),
         findings=tuple(_ordered(kept)),
-        outcomes=tuple(outcomes),
+        outcomes=(reading, *outcomes),
         tables_date=tables.edition,
         linted=tuple(read),
         ignored=tuple(Ignored(finding, f"a comment at {finding.place}") for finding in left_out),

@@ -11,8 +11,18 @@ _FILES = (
 )
 ENVIRONMENT = (
     ("TORCHDOCTOR_CONFIG", "the file with the policy, in place of the nearest one"),
+    (
+        "TORCHDOCTOR_REQUIRE",
+        'what the host has to be, as --require; semicolons between: "driver>=550; gpus.min=8"',
+    ),
+    ("TORCHDOCTOR_REQUIRE_GPU", "true: as --require-gpu; or false"),
+    ("TORCHDOCTOR_FAIL_ON", "error, warning, info or never: as --fail-on"),
+    ("TORCHDOCTOR_IGNORE", "findings to set aside, as --ignore, with commas between"),
+    ("TORCHDOCTOR_SELECT", "the only findings that count, as --select, with commas between"),
     ("TORCHDOCTOR_INDEX_BASE", "a mirror of the PyTorch index, for the commands that are printed"),
+    ("TORCHDOCTOR_TABLES", "the folder with further rows of the compatibility tables; none: no such folder"),
     ("NO_COLOR, FORCE_COLOR, CLICOLOR_FORCE", "no colour, or colour where there is no terminal"),
+    ("TERM", "dumb: no colour, and no line of progress"),
     ("GITHUB_ACTIONS", "true: annotations, step summary and outputs as GitHub Actions reads them"),
 )
 
@@ -49,6 +59,10 @@ def _lines(manual: Manual, version: str, date: str) -> Iterator[str]:
 
 
 def _status(status: str) -> tuple[str, str]:
+    """The number, and what it means; what the statuses are with an option stands under that option."""
+    if status.startswith("with "):
+        option, _, meaning = status.removeprefix("with ").partition(" ")
+        return f"\\fB{_text(option)}\\fR", _text(meaning)
     number, _, meaning = status.partition(" told " if status.startswith("128") else " ")
     return f"\\fB{_text(number)}\\fR", _text(("told " if number.startswith("128") else "") + meaning)
 

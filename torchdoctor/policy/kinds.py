@@ -20,6 +20,7 @@ ANY = "*"
 DATED = ("id", "until", "reason")
 _LONGEST = 200  # characters of a text: no real range, name or pattern is longer
 _MOST = 1e9
+_SIGNS = ("<", ">", "=", "!", "~")
 
 
 class Kind(NamedTuple):
@@ -90,6 +91,13 @@ def _checked(value: Any, check: Callable[[str], object]) -> str:
     return _text(value)
 
 
+def _found(value: Any) -> str:
+    """A pattern; one with a sign before it would be asked for another thing than it finds."""
+    if _text(value).startswith(_SIGNS):
+        raise ValueError("a sign is no part of a name")
+    return _checked(value, pattern)
+
+
 def _builds(value: Any) -> tuple[str, ...]:
     names = tuple(Build.parse(text).name for text in _texts(value))
     if not names:
@@ -156,7 +164,7 @@ DRIVERS = Kind('a range of driver versions in quotes, as ">=550" or "==580.*"', 
 CAPABILITIES = Kind('a range in quotes, as ">=8.0"', lambda value: _checked(value, capabilities))
 COUNT = Kind("a whole number from 1, as 8", _whole)
 NUMBER = Kind("a number above 0, as 40", _number)
-PATTERN = Kind('a regular expression in quotes, as "H100|A100"', lambda value: _checked(value, pattern))
+PATTERN = Kind('a regular expression in quotes, as "H100|A100", with no sign before it', _found)
 THRESHOLD = Kind(f"one of {', '.join(THRESHOLDS)}, in quotes", _threshold, THRESHOLDS)
 IDS = Kind('a list of ids of findings or patterns, as ["driver-*"]', _texts)
 IGNORES = Kind("tables of id, until (a day, as 2027-01-31) and reason: [[ignore-until]]", _dated)

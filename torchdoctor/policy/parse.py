@@ -1,8 +1,7 @@
-"""From the table of a file, from options and from variables to a policy; what is wrong is one line of usage."""
+"""From the table of a file to a policy; what is wrong is one line of usage."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Mapping
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
@@ -15,15 +14,13 @@ from torchdoctor.policy import kinds, schema
 from torchdoctor.policy.policy import Entry, Policy
 from torchdoctor.policy.schema import Key
 
-_ASKED = re.compile(r"\s*([\w.*-]+?)\s*((?:[<>=!~]=?|===).*)", re.DOTALL | re.ASCII)
-_TRUE, _FALSE = {"1", "true", "yes"}, {"0", "false", "no"}
-_SHOWN = 60
+SHOWN = 60
 
 
 def policy_of(name: str, table: Mapping[str, Any], ids: Collection[str] | None = None) -> Policy:
     """The policy of a file's table; ``ids`` are the findings that may be named."""
     policy = Policy(dict(_entries(name, table, "")))
-    _check_ids(policy, ids)
+    check_ids(policy, ids)
     return policy
 
 
@@ -32,7 +29,7 @@ def _entries(name: str, table: Mapping[str, Any], prefix: str) -> Iterator[tuple
         path = f"{prefix}{word}"
         key = schema.find(path)
         if key is not None:
-            yield path, Entry(_read(key, path, value, name), name)
+            yield path, Entry(read_value(key, path, value, name), name)
         elif not schema.members(path):
             raise UsageError(f"{name}: {_unknown(path, value)}")
         elif isinstance(value, Mapping):
@@ -42,7 +39,8 @@ def _entries(name: str, table: Mapping[str, Any], prefix: str) -> Iterator[tuple
             raise UsageError(f"{name}: {path} = {shown(value)}: expected a table (of {within})")
 
 
-def _read(key: Key, path: str, value: Any, name: str) -> Any:
+def read_value(key: Key, path: str, value: Any, name: str) -> Any:
+    """A value as the kind of its key reads it; ``name`` is what says it."""
     if key.path == schema.UNTIL:
         _check_dated(value, name)
     try:
@@ -56,7 +54,7 @@ def _read(key: Key, path: str, value: Any, name: str) -> Any:
 def _nearest(value: Any, words: Collection[str]) -> str:
     """The word that a text, or the first wrong one of a list, is nearly."""
     texts = [item for item in (value if isinstance(value, list) else [value]) if isinstance(item, str)]
-    wrong = [text[:_SHOWN].lower() for text in texts if text not in words]
+    wrong = [text[:SHOWN].lower() for text in texts if text not in words]
     return next((near for text in wrong for near in get_close_matches(text, words, n=1)), "")
 
 
@@ -65,7 +63,7 @@ def _check_dated(value: Any, name: str) -> None:
     for item in value if isinstance(value, list) else ():
         for word in item if isinstance(item, Mapping) else ():
             if word not in kinds.DATED:
-                hint = _did_you_mean(get_close_matches(word[:_SHOWN].lower(), kinds.DATED, n=1), kinds.DATED)
+                hint = _did_you_mean(get_close_matches(word[:SHOWN].lower(), kinds.DATED, n=1), kinds.DATED)
                 what = f"key {shown(f'{schema.UNTIL}.{word}')} is not known; {hint}"
                 raise UsageError(f"{name}: {what} (its value: {shown(item[word])})")
 
@@ -74,7 +72,7 @@ def _unknown(path: str, value: Any) -> str:
     """What is said of a key that no policy has."""
     group, _, word = path.rpartition(".")
     siblings = schema.members(group)
-    plain = word[:_SHOWN].lower().replace("_", "-")
+    plain = word[:SHOWN].lower().replace("_", "-")
     near = [f"{group}.{name}" if group else name for name in get_close_matches(plain, siblings, n=1)]
     hint = _did_you_mean(near or _elsewhere(plain), siblings)
     return f"key {shown(path)} is not known; {hint} (its value: {shown(value)})"
@@ -94,10 +92,11 @@ def _did_you_mean(near: list[str], others: Collection[str]) -> str:
 def shown(value: Any) -> str:
     """A value as an error shows it: short, and without the password of an address."""
     text = without_password(repr(value))
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
 
 
-def _check_ids(policy: Policy, ids: Collection[str] | None) -> None:
+def check_ids(policy: Policy, ids: Collection[str] | None) -> None:
+    """Whether there are findings of the names; None: any may be."""
     if ids is None:
         return
     for path in (schema.IGNORE, schema.SELECT, schema.UNTIL):
@@ -105,67 +104,6 @@ def _check_ids(policy: Policy, ids: Collection[str] | None) -> None:
         for item in entry.value if entry else ():
             word = item.id if isinstance(item, Ignore) else item
             if not any(fnmatchcase(known, word) for known in ids):
-                near = get_close_matches(word[:_SHOWN], ids, n=1)
+                near = get_close_matches(word[:SHOWN], ids, n=1)
                 hint = f"did you mean: {near[0]}?" if near else "see: torchdoctor explain"
                 raise UsageError(f"{entry.source if entry else ''}: {path} = {shown(word)}: no such finding; {hint}")
-
-
-def requirements_of(texts: Collection[str], source: str) -> Policy:
-    """The policy of what ``--require`` or its variable says: ``driver>=550``, ``gpus.name=H100``."""
-    return Policy(dict(_asked(text, source) for text in texts))
-
-
-def _asked(text: str, source: str) -> tuple[str, Entry]:
-    match = _ASKED.fullmatch(text)
-    if not match:
-        raise UsageError(f"{source} {shown(text)}: expected a key and what it has to be, as driver>=550")
-    path = match[1] if match[1].startswith(("require.", "bench.")) else f"require.{match[1]}"
-    key = schema.find(path)
-    if key is None or not key.variable or key.path == schema.REQUIRE_GPU:
-        raise UsageError(f"{source}: {_unknown(path, match[2])}")
-    return path, Entry(_read(key, path, _value(key, match[2].strip()), f"{source} {shown(text)}"), source)
-
-
-def _value(key: Key, said: str) -> Any:
-    """What stands behind the key, as a file would say it: a range with its signs, any other value without."""
-    if key.kind is kinds.PACKAGE and said.lstrip("= ") == kinds.ANY:
-        return kinds.ANY
-    if key.kind in {kinds.VERSIONS, kinds.PACKAGE, kinds.DRIVERS, kinds.CAPABILITIES}:
-        return said
-    bare = re.sub(r"^(>=|==|=)\s*", "", said)
-    if key.kind in {kinds.BUILDS, kinds.BACKEND}:
-        return [word.strip() for word in bare.split(",")]
-    if key.kind in {kinds.COUNT, kinds.NUMBER} and re.fullmatch(r"\d{1,9}(\.\d{1,9})?", bare):
-        return float(bare) if "." in bare else int(bare)
-    return bare
-
-
-def options_of(given: Mapping[str, Any], ids: Collection[str]) -> Policy:
-    """The policy of options, each as (what the option is called, its value)."""
-    entries = {path: Entry(_read(_key(path), path, value, source), source) for path, (source, value) in given.items()}
-    policy = Policy(entries)
-    _check_ids(policy, ids)
-    return policy
-
-
-def variables_of(variables: Mapping[str, str], ids: Collection[str]) -> Policy:
-    """The policy of environment variables; lists are separated by commas, requirements by semicolons."""
-    given: dict[str, Any] = {}
-    for key in schema.KEYS:
-        text = variables.get(key.variable, "").strip()
-        if text and key.variable != schema.REQUIRE_VARIABLE:
-            given[key.path] = (key.variable, _of_variable(key, text))
-    texts = [text for text in variables.get(schema.REQUIRE_VARIABLE, "").split(";") if text.strip()]
-    return options_of(given, ids).over(requirements_of(texts, schema.REQUIRE_VARIABLE))
-
-
-def _of_variable(key: Key, text: str) -> Any:
-    if key.kind is kinds.IDS:
-        return [word.strip() for word in text.split(",") if word.strip()]
-    if key.kind is kinds.FLAG and text.lower() in _TRUE | _FALSE:
-        return text.lower() in _TRUE
-    return text
-
-
-def _key(path: str) -> Key:
-    return next(key for key in schema.KEYS if key.path == path)

@@ -77,9 +77,10 @@ class Policy(NamedTuple):
 
     def request(self, *, today: str = "", baseline: object = None) -> Request:
         """The same as what is asked of a report."""
-        select = self.get(schema.SELECT)
+        select, gpu = self.get(schema.SELECT), self.get(schema.REQUIRE_GPU)
         return Request(
             require_gpu=self.requires_gpu,
+            gpu_from=gpu.source if gpu else "",
             baseline=baseline,
             requires=self.requirements,
             ignores=self.ignores,

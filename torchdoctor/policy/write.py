@@ -39,7 +39,9 @@ def _of_host(facts: Facts, *, gpus: bool) -> Iterator[tuple[str, Any]]:
     if not isinstance(build, Build):
         return
     yield "build", (build.name,)
-    if build.backend != "cpu" and gpus:
+    if build.backend == "cpu":
+        return  # and /dev/shm is as large as the memory of the host makes it: nothing here needs so much
+    if gpus:
         yield from _of_gpus(facts, build)
     shm = value_or(facts.memory.shm, 0) // GB
     if shm:

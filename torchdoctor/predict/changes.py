@@ -5,19 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from torchdoctor.checks.drivers import is_jetson
-from torchdoctor.facts import Driver, Facts, Unknown, value_or
+from torchdoctor.checks.drivers import FULL_DRIVER, is_jetson
+from torchdoctor.facts import Driver, Facts, Unknown, Variables, value_or
 from torchdoctor.findings import Finding, Text
+from torchdoctor.predict.compat import ID as COMPAT
 from torchdoctor.predict.targets import Target
 from torchdoctor.predict.verdict import Judged, codes, judge, with_driver
-from torchdoctor.prescribe.drivers import first_number
+from torchdoctor.prescribe.drivers import first_for, first_number
+from torchdoctor.prescribe.host import Host
 from torchdoctor.prescribe.prescribe import prescribe
 from torchdoctor.prescribe.remedy_commands import with_written_commands
 from torchdoctor.prescribe.writing import Writing
+from torchdoctor.records import replace
 from torchdoctor.tables import Tables
 from torchdoctor.values import Build, DriverVersion
 
 _CODE = frozenset({"torch-arch-missing"})
+_NO_GPU = frozenset({"no-gpu"})
+_LOADER_PATH = "LD_LIBRARY_PATH"
 _DRIVER = getattr(Driver().version, "what", "")
 
 
@@ -42,16 +47,25 @@ class Trials:
             self._known[other.key] = judge(self.image, other, self.tables).runs
         return self._known[other.key]
 
+    def runs_without(self, variable: str, target: Target) -> bool:
+        """Whether it runs on the target once the image does not set this variable."""
+        env = self.image.env
+        values = {name: value for name, value in env.values.items() if name != variable}
+        return judge(replace(self.image, env=Variables(values, env.complete)), target, self.tables).runs
+
 
 def changes(judged: Judged, target: Target, writing: Writing, trials: Trials) -> tuple[Change, ...]:
     """Every single change that is known to help, the one that is made in the image first."""
     tables = trials.tables
-    if judged.verdict == "unknown" and judged.missing == _DRIVER:
+    if {item.id for item in judged.roots} == _NO_GPU:
+        return tuple(_a_gpu(judged, tables))
+    if judged.verdict == "unknown" and judged.missing in {_DRIVER, FULL_DRIVER}:
         return tuple(_another_driver(judged, target, trials))
     if judged.verdict != "will-not-run":
         return ()
     found = (
         *_another_build(judged, writing, tables),
+        *_without_compat(judged, target, writing, trials),
         *_another_driver(judged, target, trials),
         *_another_gpu(judged, tables),
     )
@@ -68,6 +82,12 @@ def _another_build(judged: Judged, writing: Writing, tables: Tables) -> Iterator
         yield Change(Text("install {name}", name=name), told.install.typed)
 
 
+def _without_compat(judged: Judged, target: Target, writing: Writing, trials: Trials) -> Iterator[Change]:
+    """The driver's own libcuda, where the image's compat one is all that is in the way."""
+    if {item.id for item in judged.roots} == {COMPAT} and trials.runs_without(_LOADER_PATH, target):
+        yield from _of_finding(judged, writing)
+
+
 def _another_driver(judged: Judged, target: Target, trials: Trials) -> Iterator[Change]:
     """The oldest driver with which it runs, and the last branch that does."""
     build, host = value_or(judged.facts.torch.build, None), target.host
@@ -75,45 +95,43 @@ def _another_driver(judged: Judged, target: Target, trials: Trials) -> Iterator[
     is_for_others = gpus is not None and not any(gpu.vendor == "nvidia" for gpu in gpus)
     if build is None or build.cuda is None or is_for_others or is_jetson(judged.facts, trials.tables):
         return
-    candidates = _drivers(build, host.driver_line, trials.tables)
+    candidates = _drivers(build, host, trials.tables)
     first = next((driver for driver in candidates if trials.runs(target, driver)), None)
     if first is None:
         return
     last = next(driver for driver in reversed(candidates) if trials.runs(target, driver))
     is_last = last == candidates[-1]
-    if isinstance(host.driver, Unknown):
-        yield Change(
-            _from(
-                first,
-                last,
-                "it runs with driver {first} or newer"
-                if is_last
-                else "it runs with driver {first} up to branch {last}",
-            )
-        )
-    elif not is_last:
-        yield Change(_from(first, last, "use a driver from {first} up to branch {last}"))
-    elif host.driver is None or first > host.driver:
-        verb = (
-            "install an NVIDIA driver, {first} or newer"
-            if host.driver is None
-            else "update the driver to {first} or newer"
-        )
-        yield Change(_from(first, last, verb))
-    else:
-        yield Change(_from(first, last, "use a driver of {first} or newer"))
+    if isinstance(host.driver, DriverVersion) and first <= host.driver and last.branch == host.driver.branch:
+        return  # it is one of these, and what is in the way is no matter of its branch
+    words = _told(host, first, is_open=judged.verdict == "unknown") + _range(first, last, is_last=is_last)
+    yield Change(Text(words, first=first, last=last.branch))
 
 
-def _from(first: DriverVersion, last: DriverVersion, words: str) -> Text:
-    return Text(words, first=first, last=last.branch)
+def _told(host: Host, first: DriverVersion, *, is_open: bool) -> str:
+    """What to do about the driver: nothing is to be done yet where it was not told."""
+    if is_open or isinstance(host.driver, Unknown):
+        return "it runs with driver "
+    if host.driver is None:
+        return "install an NVIDIA driver, "
+    return "update the driver to " if first > host.driver else "use driver "
 
 
-def _drivers(build: Build, line: str, tables: Tables) -> list[DriverVersion]:
-    """The drivers to try, oldest first: the floor, and the beginning of each branch above it."""
+def _range(first: DriverVersion, last: DriverVersion, *, is_last: bool) -> str:
+    if is_last:
+        return "{first} or newer"
+    if first.branch == last.branch:
+        return "branch {last}" if first.parts == (last.branch,) else "branch {last}, from {first} on"
+    return "{first} up to branch {last}"
+
+
+def _drivers(build: Build, host: Host, tables: Tables) -> list[DriverVersion]:
+    """The drivers to try, oldest first: the floor, the beginning of each branch above it, and the GPUs' first ones."""
+    line, gpus = host.driver_line, () if isinstance(host.gpus, Unknown) else host.gpus
     floor = tables.cuda_drivers.floor(build.cuda, line) if build.cuda else None
     if floor is None:
         return []
-    numbers = {first_number(branch, line) for branch in tables.driver_branches.rows}
+    rows = tables.driver_branches.rows
+    numbers = {number for branch in rows for number in (first_number(branch, line), first_for(gpus, branch, line))}
     return sorted({floor, *(number for number in numbers if number > floor)}, key=lambda number: number.parts)
 
 
@@ -123,6 +141,15 @@ def _another_gpu(judged: Judged, tables: Tables) -> Iterator[Change]:
     if known:
         names = ", ".join(code.sm for code in known)
         yield Change(Text("run it on a GPU that this build has code for: {names}", names=names))
+
+
+def _a_gpu(judged: Judged, tables: Tables) -> Iterator[Change]:
+    """A host that has one: where the target was said to have none, there is nothing to look for."""
+    names = ", ".join(code.sm for code in codes(judged.facts, tables))
+    text = (
+        "run it on a host with a GPU that this build has code for: {names}" if names else "run it on a host with a GPU"
+    )
+    yield Change(Text(text, names=names))
 
 
 def _of_finding(judged: Judged, writing: Writing) -> Iterator[Change]:
@@ -139,5 +166,9 @@ def _of_finding(judged: Judged, writing: Writing) -> Iterator[Change]:
 def _first_of_several(judged: Judged, writing: Writing, tables: Tables) -> Iterator[Change]:
     """What comes first where no single change does: what no build can do without."""
     change = prescribe(judged.facts, judged.findings, writing, tables).change
-    if change:
+    told = {"gpu=NAME": judged.facts.gpus, "driver=VERSION": judged.facts.driver.version}
+    unsaid = [key for key, fact in told.items() if isinstance(fact, Unknown)]
+    if change and unsaid:
+        yield Change(Text("say {keys} as well: which build runs there turns on it", keys=" and ".join(unsaid)))
+    elif change:
         yield Change(Text("no single change does; first: {change}", change=change))

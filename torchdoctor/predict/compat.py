@@ -89,16 +89,22 @@ def unserved_branch(facts: Facts, image: Facts, host: Host, tables: Tables) -> F
         return None
     branch, floor = tables.driver_branches.of(host.driver, "linux"), tables.cuda_drivers.floor(build.cuda, "linux")
     is_needed = floor is not None and host.driver < floor and compat.is_used_on(host.driver)
-    if branch is None or branch.kind != _SHORT_LIVED or not is_needed:
+    if branch is None or not is_needed:
         return None
+    told = tables.driver_branches.compat_from(compat.driver)
+    is_too_old = told is not None and branch.branch < (told.compat_from or 0)
+    if branch.kind != _SHORT_LIVED and not is_too_old:
+        return None
+    row = told if told and is_too_old else branch
     return Finding(
         id=ID,
         severity="error",
         confidence="likely",
         summary=Text("cuda-compat does not serve driver branch {branch}", branch=branch.branch),
         why=Text(
-            "Such libraries are made for the long-lived branches and those for production; a branch of new features "
-            "refuses them with error 803. {build} needs driver {floor} without one.",
+            "Such a library is made for some driver branches, named in it: long-lived ones and those for production, "
+            "and no older than {oldest}. Elsewhere CUDA gives error 803. {build} needs driver {floor} without one.",
+            oldest=told.compat_from if told else "those then in support",
             build=build,
             floor=floor,
         ),
@@ -107,7 +113,7 @@ def unserved_branch(facts: Facts, image: Facts, host: Host, tables: Tables) -> F
             seen(facts, "driver.libcuda", compat.path, image.source("driver.libcuda")),
         ),
         remedies=(Remedy(Text("Update the driver to {floor} or newer", floor=floor), risk="changes-system"),),
-        row=Row("driver_branches", branch.key, branch.source),
+        row=Row("driver_branches", row.key, row.source),
     )
 
 

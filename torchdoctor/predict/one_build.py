@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from torchdoctor.facts import Facts
+from torchdoctor.facts import Facts, Unknown
 from torchdoctor.findings import Text
 from torchdoctor.predict.targets import Target
 from torchdoctor.predict.verdict import Judged
@@ -41,23 +41,37 @@ class Served(NamedTuple):
 
 def one_build(fleet: Sequence[tuple[Target, Judged]], image: Facts, writing: Writing, tables: Tables) -> Prescription:
     """The build that would run on all, where the installed one does not; nothing where the build is not in question."""
-    if not any(remedy.installs for _, judged in fleet for item in judged.roots for remedy in item.remedies):
+    mended = [_is_mended(judged) for _, judged in fleet]
+    if not any(judged.roots and helps for (_, judged), helps in zip(fleet, mended, strict=True)):
         return Prescription()
     choice, writing, known = choose_for(
-        writing_for(image, writing), tables, lambda known: _choice([_served(*item, known) for item in fleet])
+        writing_for(image, writing),
+        tables,
+        lambda known: _choice([_served(*item, known, helps=helps) for item, helps in zip(fleet, mended, strict=True)]),
     )
     if choice.row is None:
         return Prescription(refusal=choice.refusal)
     return Prescription(install=without_passwords(install_of(choice, Wish(), writing, known, explain=False)))
 
 
-def _served(target: Target, judged: Judged, tables: Tables) -> Served:
+def _is_mended(judged: Judged) -> bool:
+    """Whether nothing would be left in the way once a fitting build is installed, and which one fits was told."""
+    gpus, driver, jetpack = judged.facts.gpus, judged.facts.driver.version, judged.facts.place.jetpack
+    if isinstance(gpus, Unknown):
+        return False
+    is_open = isinstance(driver, Unknown) and not isinstance(jetpack, str)
+    if is_open and any(gpu.vendor == "nvidia" for gpu in gpus or ()):
+        return False
+    return all(any(remedy.installs for remedy in item.remedies) for item in judged.roots)
+
+
+def _served(target: Target, judged: Judged, tables: Tables, *, helps: bool) -> Served:
     host = host_of(judged.facts, tables)
     for bound in dict.fromkeys((host.bound, ())):
         served = _with(target.name, replace(host, bound=bound), tables)
         if served.rows:
             break
-    return served
+    return served if helps else served._replace(rows=())
 
 
 def _with(name: str, host: Host, tables: Tables) -> Served:

@@ -67,10 +67,17 @@ def placed(facts: Facts, target: Target, tables: Tables) -> Facts:
             os=_system(facts, bare.os, host),
             place=replace(bare.place, container=None, wsl=_WSL_WITH_GPU if host.wsl else None, jetpack=jetpack),
             cpu=Cpu(flags=target.cpu),
+            memory=Memory(shm=target.shm),
             driver=lent(Driver(version=_driver(host.driver, gpus), source=SOURCE), facts, host, tables),
-            gpus=gpus if isinstance(gpus, Unknown) else tuple(map(_gpu, gpus)),
+            gpus=gpus if isinstance(gpus, Unknown) else tuple(_gpu(gpu, target.memory) for gpu in gpus),
             request=replace(bare.request, require_gpu=bare.request.require_gpu or _asks_for_another(gpus)),
-            sources={**bare.sources, "driver.version": SOURCE, "gpus": SOURCE, "cpu.flags": SOURCE},
+            sources={
+                **bare.sources,
+                "driver.version": SOURCE,
+                "gpus": SOURCE,
+                "cpu.flags": SOURCE,
+                "memory.shm": SOURCE,
+            },
         ),
         tables,
     )
@@ -90,9 +97,9 @@ def _jetpack(host: Host, tables: Tables) -> str | None | Unknown:
 def _driver(
     driver: DriverVersion | None | Unknown, gpus: tuple[GpuTarget, ...] | Unknown
 ) -> DriverVersion | None | Unknown:
-    """The NVIDIA driver that is told; none where all GPUs are told and none is NVIDIA's."""
+    """The NVIDIA driver that is told; where no GPU is NVIDIA's it drives none, and its age decides nothing."""
     is_needless = not isinstance(gpus, Unknown) and not any(gpu.vendor == "nvidia" for gpu in gpus)
-    return None if is_needless and isinstance(driver, Unknown) else driver
+    return None if is_needless else driver
 
 
 def _asks_for_another(gpus: tuple[GpuTarget, ...] | Unknown) -> bool:
@@ -114,10 +121,11 @@ def _of_jetpack(jetpack: str | None | Unknown, tables: Tables) -> tuple[GpuTarge
     return tuple(GpuTarget("nvidia", arch, arch.sm) for arch in archs) if len(archs) == 1 else Facts().gpus  # type: ignore[return-value]  # unknown
 
 
-def _gpu(gpu: GpuTarget) -> Gpu:
+def _gpu(gpu: GpuTarget, memory: int | Unknown) -> Gpu:
     return Gpu(
         vendor=gpu.vendor,
         name=gpu.name,
+        memory=Gpu().memory if isinstance(memory, Unknown) else memory,
         compute_capability=gpu.target if isinstance(gpu.target, GpuArch) else Gpu().compute_capability,
         gfx=gpu.target if isinstance(gpu.target, GfxId) else Gpu().gfx,
     )

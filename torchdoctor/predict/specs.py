@@ -53,12 +53,14 @@ def _split(text: str) -> list[str]:
 
 
 def read_file(name: str, text: str) -> Iterator[Described]:
-    """Every host of a file: TOML and CSV by the name's ending, else one a line, as words or as a JSON object."""
+    """Every host of a file: TOML and CSV by the name's ending, a JSON document, else one a line, in words or JSON."""
     ending = name.rpartition(".")[2].lower()
     if ending == "toml":
         yield from _of_toml(name, text)
     elif ending == "csv":
         yield from _of_csv(name, text)
+    elif ending == "json" or text.lstrip().startswith("["):
+        yield from _of_document(name, text)
     else:
         yield from _of_lines(name, text)
 
@@ -70,12 +72,31 @@ def _of_lines(name: str, text: str) -> Iterator[Described]:
             continue
         place = f"{name}:{number}"
         try:
-            yield Described(place, _of_json(stripped) if stripped.startswith("{") else read_words(stripped))
+            yield Described(place, read_json(stripped) if stripped.startswith("{") else read_words(stripped))
         except DescriptionError as error:
             yield Described(place, {}, str(error))
 
 
-def _of_json(line: str) -> dict[str, Any]:
+def _of_document(name: str, text: str) -> Iterator[Described]:
+    """A JSON array of hosts, or one host; where the text is neither, one host a line."""
+    try:
+        document = json.loads(text)
+    except RecursionError:
+        document = None
+    except ValueError as error:
+        if text.lstrip().startswith("["):
+            yield Described(name, {}, f"not JSON: {str(error)[:100]}")
+        else:
+            yield from _of_lines(name, text)
+        return
+    for number, given in enumerate(document if isinstance(document, list) else [document], 1):
+        place = f"{name}: [{number}]" if isinstance(document, list) else name
+        is_host = isinstance(given, dict)
+        yield Described(place, given) if is_host else Described(place, {}, "not a JSON object")
+
+
+def read_json(line: str) -> dict[str, Any]:
+    """Read one host as a JSON object."""
     try:
         given = json.loads(line)
     except (ValueError, RecursionError) as error:

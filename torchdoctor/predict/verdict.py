@@ -5,9 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from torchdoctor.checks.drivers import FULL_DRIVER
 from torchdoctor.checks.registry import CHECKS
 from torchdoctor.checks.requirements import undecided
-from torchdoctor.facts import Driver, Facts, Gpu, NotKnownError, NotThereError, Os, Place, Unknown, is_known, value_or
+from torchdoctor.facts import (
+    Driver,
+    Facts,
+    Gpu,
+    Memory,
+    NotKnownError,
+    NotThereError,
+    Os,
+    Place,
+    Unknown,
+    is_known,
+    value_or,
+)
 from torchdoctor.findings import Finding, Outcome, Text, Verdict
 from torchdoctor.policy.setting_aside import set_aside
 from torchdoctor.predict.compat import breaks, own_libraries, unserved_branch
@@ -30,9 +43,16 @@ _KEYS = {
     Gpu().gfx: "gpu=gfxNNNN",
     Place().jetpack: "jetpack=VERSION|none",
     Os().machine: "machine=x86_64|aarch64",
+    Gpu().name: "gpu=NAME",
+    Gpu().name: "gpu=NAME",
+    Gpu().memory: "memory=GB",
+    Memory().shm: "shm=GB",
     Os().libc: "libc=glibc-X.YY|musl",
 }
-_HOW_TO_SAY = {fact.what: key for fact, key in _KEYS.items() if isinstance(fact, Unknown)}
+_HOW_TO_SAY = {
+    **{fact.what: key for fact, key in _KEYS.items() if isinstance(fact, Unknown)},
+    FULL_DRIVER: "driver=VERSION",
+}
 
 
 class Judged(NamedTuple):
@@ -42,6 +62,7 @@ class Judged(NamedTuple):
     findings: tuple[Finding, ...]
     verdict: Verdict
     missing: str = ""  # the fact without which nothing is sure
+    aside: tuple[Finding, ...] = ()  # the errors that a policy set aside
     is_elsewhere: bool = False  # the target is of another system or machine: nothing else was looked at
 
     @property
@@ -67,16 +88,18 @@ def judge(image: Facts, target: Target, tables: Tables) -> Judged:
     if platform:  # then nothing else can be told of it
         return Judged(facts, (platform,), "will-not-run", is_elsewhere=True)
     found, outcomes = run_checks(facts, tables)
+    demand = unmet_requirement(facts, image, target.host, tables)  # beside the floor of torch's own build
     before = (
-        unmet_requirement(facts, image, target.host, tables),
         breaks(facts, image, target.host, tables),
         unserved_branch(facts, image, target.host, tables),
         own_libraries(facts, image, target.host),
     )
     ids = {item.id for item in found}
-    findings, _ = set_aside((*(item for item in before if item and item.id not in ids), *found), facts.request)
+    first = ((demand,) if demand else ()) + tuple(item for item in before if item and item.id not in ids)
+    findings, ignored = set_aside((*first, *found), facts.request)
     missing = _missing(facts, outcomes)
-    return Judged(facts, findings, _verdict(findings, missing), missing)
+    aside = tuple(item.finding for item in ignored if item.finding.severity == "error")
+    return Judged(facts, findings, _verdict(findings, missing), missing, aside=aside)
 
 
 def _verdict(findings: Sequence[Finding], missing: str) -> Verdict:
@@ -121,19 +144,30 @@ def why(judged: Judged, target: Target, tables: Tables) -> Text:
     if judged.missing:
         return Text("not known: {missing}", missing=judged.missing)
     warning = next((item for item in judged.findings if item.severity == "warning" and item.explained_by is None), None)
-    return warning.summary if warning else _runs_because(judged.facts, target, tables)
+    if warning:
+        return warning.summary
+    if judged.aside:
+        aside = "; ".join(dict.fromkeys(f"{item.summary} ({item.id})" for item in judged.aside))
+        return Text("nothing but what was set aside speaks against it: {aside}", aside=aside)
+    return _runs_because(judged.facts, target, tables)
 
 
 def _runs_because(facts: Facts, target: Target, tables: Tables) -> Text:
     build = value_or(facts.torch.build, None)
     gpus = value_or(facts.gpus, ())
     mine = [gpu for gpu in gpus if gpu.vendor == "nvidia"]
-    names = ", ".join(dict.fromkeys(value_or(gpu.name, "a GPU") for gpu in gpus))
+    names = _names(gpus)
     if build is None or build.backend == "cpu" or not gpus:
         return Text("torch computes on the processor there")
     if build.cuda is None or not mine or not isinstance(target.host.driver, DriverVersion):
         return Text("torch {build} serves {gpus}", build=build, gpus=names)
-    return _on_nvidia(build, names, target.host.driver, target.host.driver_line, tables)
+    others = [gpu for gpu in gpus if gpu.vendor != "nvidia"]
+    reason = _on_nvidia(build, _names(mine), target.host.driver, target.host.driver_line, tables)
+    return Text("{reason}; {others} stays unused", reason=reason, others=_names(others)) if others else reason
+
+
+def _names(gpus: Sequence[Gpu]) -> str:
+    return ", ".join(dict.fromkeys(value_or(gpu.name, "a GPU") for gpu in gpus))
 
 
 def _on_nvidia(build: Build, names: str, driver: DriverVersion, line: str, tables: Tables) -> Text:

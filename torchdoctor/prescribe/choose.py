@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from itertools import combinations, groupby
 from typing import NamedTuple
@@ -19,7 +18,7 @@ from torchdoctor.prescribe.refuse import is_of_conda, refuse
 from torchdoctor.records import record, replace
 from torchdoctor.tables import Tables
 from torchdoctor.tables.torch_builds import TorchBuild
-from torchdoctor.values import Build, CudaVersion, DriverVersion, GpuArch, PythonTag, Version
+from torchdoctor.values import Build, CudaVersion, DriverVersion, GpuArch, PythonTag
 
 
 class Upgrade(NamedTuple):
@@ -53,7 +52,6 @@ class Choice:
         return self.row is not None or self.jetson is not None
 
 
-_NUMBERS = re.compile(r"\d{1,9}(?:\.\d{1,9}){0,4}")
 _MOST_KINDS = 5  # architectures on one host: more are not tried one by one
 
 
@@ -303,40 +301,28 @@ def _newer(judge: Judge, row: TorchBuild) -> Iterator[DriverVersion]:
             yield number
 
 
-def stays_unjudged(host: Host, tables: Tables) -> Text | None:
-    """What to say of a torch that is not in the tables, where nothing known speaks against its build."""
-    if not isinstance(host.torch, str) or host.owners.conda != is_of_conda(tables):
-        return None
-    if isinstance(host.build, Build) and not _may_serve(host.build, host, tables):
-        return None
-    if host.foreign:
-        return Text("the installed torch {version} is another maker's build: it was not judged", version=host.torch)
-    version, newest = host.torch.partition("+")[0], tables.torch_builds.newest()
-    numbers = _NUMBERS.match(version)
-    if numbers is None or Version.parse(numbers[0]) <= newest:
-        return None
-    text = "the installed torch {version} is newer than the tables, which end at {newest}: it was not judged"
-    return Text(text, version=version, newest=newest)
-
-
-def _may_serve(build: Build, host: Host, tables: Tables) -> bool:
-    """Whether a build's name alone does not tell that it is for other GPUs, or for a newer driver."""
-    wanted = gpus_to_serve(host, Wish())[1]
-    if wanted != "cuda" or build.cuda is None:
-        return wanted in {"cpu", "mps", build.backend}
-    floor = tables.cuda_drivers.floor(build.cuda, host.driver_line)
-    return not (floor and isinstance(host.driver, DriverVersion) and host.driver < floor)
-
-
-def already_right(host: Host, tables: Tables) -> Choice | None:
-    """The installed build as the choice, when every hard condition holds for it and it serves the GPUs there are."""
+def already_right(host: Host, tables: Tables, wish: Wish) -> Choice | None:
+    """The installed build as the choice, when it runs here, serves the GPUs there are, and is what is wished for."""
     row = installed_row(host, tables)
-    if row is None or isinstance(host.gpus, Unknown):
+    if row is None or (isinstance(host.gpus, Unknown) and wish.backend != "cpu") or not _meets(row, host, wish, tables):
         return None
-    wanted = gpus_to_serve(host, Wish())[1]
-    if wanted not in {"cpu", row.build.backend}:
+    wanted = gpus_to_serve(host, wish)[1]
+    if wish.backend == "auto" and wanted not in {"cpu", row.build.backend}:
         return None
     return Choice(host=host, backend=row.build.backend, row=row, why=(Text("it is installed, and it runs here"),))
+
+
+def _meets(row: TorchBuild, host: Host, wish: Wish, tables: Tables) -> bool:
+    """Whether nothing else than this build was wished for; no installed one stands for a nightly."""
+    judge = Judge(host, wish, tables, gpus_to_serve(host, wish)[0])
+    is_preferred = wish.prefer != "native" or judge.is_native(row)
+    return not wish.nightly and is_asked_for(row.build, wish) and judge.is_wished(row) and is_preferred
+
+
+def is_asked_for(build: Build, wish: Wish) -> bool:
+    """Whether the build is of the backend or the variant that was asked for."""
+    names = {"auto", build.backend, build.name, *(("cpu",) if build.backend == "mps" else ())}  # macOS has one for both
+    return wish.backend in names
 
 
 def installed_row(host: Host, tables: Tables) -> TorchBuild | None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class Obstacle(NamedTuple):
     """One hard condition that a row fails: its kind, the words, and what would satisfy it."""
 
-    kind: str  # python, libc, os, driver, branch, kernels, unsure, wish, companion
+    kind: str  # python, project, libc, os, driver, branch, kernels, unsure, wish, companion
     text: Text
     needs: str = ""
 
@@ -143,6 +143,24 @@ class Judge:
                 "driver branch {branch} is not in the tables; it is taken to support these GPUs",
                 branch=self.host.driver.branch,
             )
+        if row.cuda:
+            yield from self._later_drivers()
+
+    def _later_drivers(self) -> Iterator[Text]:
+        """What is taken for granted where a driver's number leaves open whether it drives a GPU."""
+        driver = self.host.driver
+        if not isinstance(driver, DriverVersion) or self.native_cuda:
+            return
+        branch = self.tables.driver_branches.of(driver, self.host.driver_line)
+        for gpu in self.gpus if branch else ():
+            if branch and isinstance(gpu.target, GpuArch) and branch.drives(gpu.target, driver) is None:
+                first = branch.since[gpu.target]
+                yield Text(
+                    "driver {driver} is taken to be {first} or newer, as {gpu} needs",
+                    driver=driver,
+                    first=first,
+                    gpu=gpu,
+                )
 
     def _has_intel_for(self, row: TorchBuild) -> bool:
         """Whether it is the XPU build and an Intel GPU is there; those have no code of their own to be served with."""
@@ -181,6 +199,14 @@ class Judge:
         else:
             text = Text("no wheel for Python {python} (it has {tags})", python=missing, tags=Span(row.pythons))
         return Obstacle("python", text, str(row.pythons[0] if missing < row.pythons[0] else row.pythons[-1]))
+
+    def _project(self, row: TorchBuild) -> Obstacle | None:
+        """A package's lower bound of Python is what a lock fails by; what stands above all wheels it never meets."""
+        oldest = self.host.oldest
+        if oldest is None or row.is_of_conda or not row.pythons or oldest >= row.pythons[0]:
+            return None
+        text = "no wheel for Python {python}, which the project allows (it has {tags})"
+        return Obstacle("project", Text(text, python=oldest, tags=Span(row.pythons)), str(row.pythons[0]))
 
     def _libc(self, row: TorchBuild) -> Obstacle | None:
         libc, needs = self.host.libc, row.glibc_min
@@ -243,9 +269,16 @@ class Judge:
         branch = self.tables.driver_branches.of(self.host.driver, self.host.driver_line)
         if branch is None:
             return None
-        lost = [gpu for gpu in self.gpus if isinstance(gpu.target, GpuArch) and not branch.supports(gpu.target)]
+        driver, archs = self.host.driver, {gpu: gpu.target for gpu in self.gpus if isinstance(gpu.target, GpuArch)}
+        lost = [gpu for gpu, arch in archs.items() if branch.drives(arch, driver) is False]
         if not lost:
             return None
+        first = branch.since.get(archs[lost[0]])
+        if first and driver.branch == branch.branch:
+            text = Text(
+                "{gpu} needs driver {first} or newer, this host has {driver}", gpu=lost[0], first=first, driver=driver
+            )
+            return Obstacle("branch", text, str(first))
         return Obstacle(
             "branch", Text("driver branch {branch} does not support {gpu}", branch=branch.branch, gpu=lost[0])
         )
@@ -293,6 +326,7 @@ class Span(NamedTuple):
 _CONDITIONS: tuple[Callable[[Judge, TorchBuild], Obstacle | None], ...] = (
     Judge._wished,  # noqa: SLF001 - the list belongs to the class; it stands below because methods must exist first
     Judge._python,  # noqa: SLF001 - as above
+    Judge._project,  # noqa: SLF001 - as above
     Judge._sure,  # noqa: SLF001 - as above
     Judge._libc,  # noqa: SLF001 - as above
     Judge._os,  # noqa: SLF001 - as above

@@ -31,9 +31,23 @@ def describe(given: Mapping[str, Any], tables: Tables, base: Host | None = None)
             fields[key] = _NONE.get(key) if value is None and key in {*_NULLABLE, *_NONE} else read(value, tables)
     if "python" in given:
         fields |= {"bits": 64, "implementation": "cpython"}
+    _refuse_contradictions(given, fields)
     if base is None and fields["os"] != "linux":
         fields["libc"] = None
     return replace(base, **fields) if base else Host(**fields)
+
+
+_ON_LINUX_ALONE = ("wsl", "jetpack")  # WSL is a Linux; neither of them, said as null, is true anywhere
+_OF_ARM = ("jetpack",)
+
+
+def _refuse_contradictions(given: Mapping[str, Any], fields: Mapping[str, Any]) -> None:
+    """Refuse what the host described cannot have: nothing that was said of it is passed over in silence."""
+    for key in (key for key in _ON_LINUX_ALONE if given.get(key)):
+        if fields["os"] in {"windows", "macos"}:
+            raise DescriptionError(f"{key} {_shown(given[key])} is of Linux, and os is {fields['os']}: leave one out")
+        if key in _OF_ARM and fields["machine"] == "x86_64":
+            raise DescriptionError(f"{key} {_shown(given[key])} is of machine aarch64, and this one is x86_64")
 
 
 def _system(given: Mapping[str, Any], host: Host) -> dict[str, Any]:

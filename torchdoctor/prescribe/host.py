@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
-from torchdoctor.checks.installed import conda_torch, is_foreign, is_from_conda
+from torchdoctor.checks.installed import conda_torch, is_foreign, is_from_conda, left_entry
 from torchdoctor.facts import Facts, Gpu, Package, Unknown, is_known, value_or
 from torchdoctor.records import record, replace
 from torchdoctor.tables import Tables
@@ -60,10 +60,13 @@ class Host:
     gpus: tuple[GpuTarget, ...] | Unknown = Unknown("list of GPUs")
     torch: str | None | Unknown = Unknown("presence of torch")
     build: Build | None | Unknown = Unknown("torch build")
+    left: str = ""  # the version of a torch whose files are gone, and whose entry in the list of packages is not
     foreign: bool = False  # torch of another maker: NVIDIA's images, a Jetson's index, built from source
     installed: tuple[Installed, ...] = ()
     bound: tuple[str, ...] = ()  # those of the installed companions that the build must have a release of
     named: tuple[str, ...] | None = None  # more that files of the project name; None: nobody read them
+    requirers: tuple[tuple[str, str], ...] = ()  # who requires torch here, and the line that says which
+    oldest: PythonTag | None = None  # the oldest Python that the lock of its project must serve
     libraries: tuple[str, ...] = ()  # installed CUDA libraries and compilers that nothing but torch needs
     owners: Owners = Owners()
     pools: bool = False  # pip or uv asks a further index beside the default one
@@ -105,6 +108,7 @@ def host_of(facts: Facts, tables: Tables) -> Host:
         torch=_installed(facts),
         build=facts.torch.build,
         owners=_owners(facts),
+        left=left.version if (left := left_entry(facts)) else "",
         foreign=is_foreign(facts) and not is_from_conda(facts),
         pools=any(value_or(facts.env.get(name), "") for name in _FURTHER),
         installed=installed,
@@ -117,6 +121,11 @@ def with_named(host: Host, names: tuple[str, ...] | None) -> Host:
     """The host with the companions that files of its project name: the build must have a release of each."""
     fresh = None if names is None else tuple(name for name in names if name not in host.companions)
     return replace(host, named=fresh, bound=(*host.bound, *(fresh or ())))
+
+
+def with_oldest(host: Host, python: tuple[int, int] | None) -> Host:
+    """The host with the oldest Python that its project allows: a lock for all of them needs a build for each."""
+    return host if python is None else replace(host, oldest=PythonTag(*python))
 
 
 def _or_unknown(fact: PythonTag | None | Unknown, what: str) -> PythonTag | Unknown:

@@ -11,7 +11,8 @@ from torchdoctor.prescribe.choose import Choice, Upgrade, choose, rejected, upgr
 from torchdoctor.prescribe.companions import stays_beside
 from torchdoctor.prescribe.conditions import Wish
 from torchdoctor.prescribe.installed import installed_is, is_in_doubt, is_unasked, version_of
-from torchdoctor.prescribe.plan import PROJECT, Plan, companions_of, lacks_release, plan_of
+from torchdoctor.prescribe.plan import ENVIRONMENT, PROJECT, Plan, companions_of, lacks_release, plan_of
+from torchdoctor.prescribe.settled import said
 from torchdoctor.prescribe.writers import into, uninstall_line, write
 from torchdoctor.prescribe.writing import ASK_AGAIN, CONDAS, Writing, Written
 from torchdoctor.records import replace
@@ -70,12 +71,15 @@ def install_of(choice: Choice, wish: Wish, writing: Writing, tables: Tables, *, 
     plan = plan_of(choice, wish, tables, writing.index_base, into(writing.tool))
     warnings = (
         *_hiding(choice),
+        *said(plan, writing),
         *_past_the_mirror(plan, writing),
         *_without(choice, wish, writing, tables),
         *_in_doubt(choice, wish, tables),
         *_beside_jetsons(choice, plan, wish),
         *_held_back(choice, plan, wish, tables),
+        *_for_older_pythons(choice, wish, tables),
         *_newer_than_the_tables(choice, tables),
+        *_bystanders(choice, plan, wish, writing, tables),
     )
     written = write(plan, writing) if writing.python else Written((ASK_AGAIN,))
     return Install(
@@ -180,6 +184,20 @@ def _held_back(choice: Choice, plan: Plan, wish: Wish, tables: Tables) -> Iterat
             yield Text(text, newer=free.row.torch, build=free.row.build, names=names, state=state)
 
 
+def _for_older_pythons(choice: Choice, wish: Wish, tables: Tables) -> Iterator[Text]:
+    """That a newer torch would run here, were it not for older Pythons that the project allows."""
+    row, oldest = choice.row, choice.host.oldest
+    if row is None or oldest is None or row.is_of_conda or row.torch == tables.torch_builds.newest():
+        return
+    free = choose(replace(choice.host, oldest=None), wish, tables).row
+    if free and free.torch > row.torch and free.pythons[0] > oldest:
+        text = (
+            "torch {newer} {build} would run here, but the project allows Python {oldest}:"
+            ' requires-python = ">={needs}" makes way for it'
+        )
+        yield Text(text, newer=free.torch, build=free.build, oldest=oldest, needs=free.pythons[0])
+
+
 def _newer_than_the_tables(choice: Choice, tables: Tables) -> Iterator[Text]:
     """That what is installed may be as good, and was not judged."""
     if choice.row and choice.row.is_of_conda:
@@ -190,6 +208,17 @@ def _newer_than_the_tables(choice: Choice, tables: Tables) -> Iterator[Text]:
         if Version.parse(version) > newest:
             text = "the installed torch {version} is newer than the tables, which end at {newest}: it was not judged"
             yield Text(text, version=version, newest=newest)
+
+
+def _bystanders(choice: Choice, plan: Plan, wish: Wish, writing: Writing, tables: Tables) -> Iterator[Text]:
+    """What to say of packages beside torch; those of a project its own tool holds against each other."""
+    if not (choice.host.requirers or companions_of(choice, wish)):
+        return
+    from torchdoctor.prescribe.bystanders import broken_by, made_for_older  # most environments hold nothing of the kind
+
+    yield from made_for_older(choice, plan, wish, tables)
+    if into(writing.tool) == ENVIRONMENT:
+        yield from broken_by(choice, plan, tables)
 
 
 def _past_the_mirror(plan: Plan, writing: Writing) -> Iterator[Text]:

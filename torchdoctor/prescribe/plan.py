@@ -32,6 +32,7 @@ class Pin(NamedTuple):
     version: str = ""
     label: str = ""  # local version label
     spec: str = ""
+    gaps: tuple[str, ...] = ()  # patch releases of Python that it excludes
 
     @property
     def constraint(self) -> str:
@@ -107,6 +108,8 @@ def plan_of(choice: Choice, wish: Wish, tables: Tables, index_base: str = "", in
     plan, python = _plan_of(choice, wish, tables, index_base), choice.host.python
     first, last = superseded(choice, is_replaced=any(pin.name == "torch" for pin in plan.changes))
     plan = plan._replace(remove=tuple(dict.fromkeys((*plan.remove, *first))), orphans=last)
+    if choice.host.left and not (choice.row and choice.row.is_of_conda) and not choice.host.owners.conda:
+        plan = plan._replace(remove=tuple(dict.fromkeys(("torch", *plan.remove))))  # its entry passes for torch itself
     version = "" if isinstance(python, Unknown) else f"{python.major}.{python.minor}"
     if into == IMAGE:
         plan = plan._replace(remove=(), orphans=(), changes=(*plan.pins, *plan.elsewhere))
@@ -240,7 +243,8 @@ def _passes_for_it(release: Companion, choice: Choice) -> bool:
 
 
 def _pin(release: Companion, label: str) -> Pin:
-    return Pin(release.name, str(release.version), label if release.labelled == "yes" else "")
+    gaps = tuple(str(gap) for gap in release.pythons_excluded if len(gap.parts) > len(("major", "minor")))
+    return Pin(release.name, str(release.version), label if release.labelled == "yes" else "", gaps=gaps)
 
 
 def _is_on_pypi_only(release: Companion) -> bool:

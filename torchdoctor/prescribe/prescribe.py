@@ -12,6 +12,8 @@ from torchdoctor.prescribe.choose import Choice, installed_row
 from torchdoctor.prescribe.conditions import Wish
 from torchdoctor.prescribe.host import Host, host_of
 from torchdoctor.prescribe.install import Install, install_of
+from torchdoctor.prescribe.left import in_the_way
+from torchdoctor.prescribe.refuse import NO_GPU_SERVED
 from torchdoctor.prescribe.uncertain import choose_surely
 from torchdoctor.prescribe.unjudged import unjudged
 from torchdoctor.prescribe.writers import choose_for
@@ -40,9 +42,11 @@ def prescribe(facts: Facts, findings: Sequence[Finding], writing: Writing, table
     choice, writing, tables = choose_for(writing, tables, lambda known: choose_surely(host, facts, known))
     if not choice.runs or (facts.request.require_gpu and choice.backend == "cpu"):
         return Prescription(
-            refusal=choice.refusal or Text("a GPU is required and no GPU of this host can be served"),
+            refusal=choice.refusal or NO_GPU_SERVED,
             change=choice.change,
         )
+    if gap := in_the_way(host, writing):
+        return Prescription(refusal=gap[0], change=gap[1])
     return Prescription(install=without_passwords(install_of(choice, Wish(), writing, tables)))
 
 

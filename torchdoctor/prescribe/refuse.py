@@ -15,12 +15,21 @@ from torchdoctor.tables.torch_builds import TorchBuild
 from torchdoctor.values import DriverVersion, PythonTag, Version
 
 # What a person can change, easiest first; the rest only explains.
-_CHANGES = ("unsure", "companion", "driver", "python", "libc", "os")
+_CHANGES = ("unsure", "companion", "project", "driver", "python", "libc", "os")
+
+_TO_WHAT_IT_NEEDS = {
+    "project": 'set requires-python = ">={needs}" in pyproject.toml',
+    "libc": "use a system with glibc {needs} or newer",
+    "os": "update macOS to {needs} or newer",
+}
 
 
 def is_of_conda(tables: Tables) -> bool:
     """Whether these are the tables of conda-forge's packages."""
     return any(row.is_of_conda for row in tables.torch_builds.rows[:1])
+
+
+NO_GPU_SERVED = Text("a GPU is required and no GPU of this host can be served")
 
 
 def refuse(judge: Judge, rows: Sequence[TorchBuild], backend: str) -> tuple[Text, Text | None]:
@@ -140,10 +149,8 @@ def _change(judge: Judge, kind: str, row: TorchBuild, obstacle: Obstacle) -> Tex
         return _change_driver(judge, row)
     if kind == "python":
         return Text("use Python {needs}", needs=_nearest(judge, row))
-    if kind == "libc":
-        return Text("use a system with glibc {needs} or newer", needs=obstacle.needs)
-    if kind == "os":
-        return Text("update macOS to {needs} or newer", needs=obstacle.needs)
+    if kind in _TO_WHAT_IT_NEEDS:
+        return Text(_TO_WHAT_IT_NEEDS[kind], needs=obstacle.needs)
     if kind == "unsure":
         return Text("add --allow-inferred to take it all the same")
     return Text("ask for another version")

@@ -6,14 +6,19 @@ import ntpath
 import posixpath
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
+from itertools import count
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchdoctor.checks.installed import is_from_conda
 from torchdoctor.errors import UsageError
 from torchdoctor.facts import Facts, is_known, value_or
 from torchdoctor.findings import Text
 from torchdoctor.patterns import late
+from torchdoctor.readers.installer_settings import InstallerSettings
 from torchdoctor.which_python import is_local
+
+if TYPE_CHECKING:
+    from torchdoctor.readers.project_torch import Kept
 
 VENV = ".venv"
 _LEFT_OUT = late(r"^~|<[^<>/]*>")  # what redaction puts in the place of a home folder or a name
@@ -36,8 +41,9 @@ class Writing(NamedTuple):
     """``python`` is the argument vector that starts the examined interpreter; an empty one is not in the report.
 
     ``base`` is set where a virtual environment must be made first, because the distribution manages its own Python
-    (PEP 668); ``override`` where that Python is started by a command, so that none can be made beside it;
-    ``bootstrap`` where such a Python has no pip. An empty ``shell`` or ``tool`` is chosen by the host.
+    (PEP 668), in the folder ``venv``; ``override`` where that Python is started by a command, so that none can be made
+    beside it; ``bootstrap`` where the Python that is installed into has no pip. An empty ``shell`` or ``tool`` is
+    chosen by the host.
     """
 
     python: Sequence[str] = UNNAMED
@@ -45,6 +51,7 @@ class Writing(NamedTuple):
     shell: str = ""
     index_base: str = ""
     base: Sequence[str] = ()
+    venv: str = VENV
     override: bool = False
     bootstrap: bool = False
     prefix: str = ""  # the conda environment that the examined interpreter belongs to
@@ -53,20 +60,29 @@ class Writing(NamedTuple):
     apart: bool = False  # conda's packages do not belong where the interpreter is: its base, or none of conda
     taken: frozenset[str] | None = None  # names of conda environments that are there; None: nobody looked
     project: str = ""  # the folder of the project, where it is another than the current one
+    kept: Kept | None = None  # what the project's file says of torch; None: nobody read it
+    if_needed: bool = False  # where all is right nothing is printed, so that nothing is in the way of it
     image_build: bool = False  # no driver is in sight where the command runs
-    overruled: bool = False  # UV_TORCH_BACKEND is set, and overrules every index that uv is given
+    variables: tuple[str, ...] = ()  # those that are set, and bear on which place or build pip and uv take
+    settings: InstallerSettings = InstallerSettings()  # files that do the same
     asked: bool = False  # the tool was named by the user: no other one is taken in its place
 
     @property
     def reason(self) -> Text | None:
         """Why the command looks as it does, where that needs saying."""
         if self.base:
-            return Text("the distribution manages this Python: packages go into an environment, {venv}", venv=VENV)
-        if self.overruled and self.tool == "uv" and self.shell != "posix":
-            return Text("UV_TORCH_BACKEND is set here and overrules the index: clear it first")
+            return Text("the distribution manages this Python: packages go into an environment, {venv}", venv=self.venv)
         if self.override:
             return Text("the distribution manages this Python: pip needs --break-system-packages")
         return None
+
+    @property
+    def warning(self) -> Text | None:
+        """What must be said unasked of the environment that is made: another one has the usual name."""
+        if not self.base or self.venv == VENV:
+            return None
+        text = "{there} is left alone, a new environment is made in {venv}: --python {there} installs into the old one"
+        return Text(text, there=VENV, venv=self.venv)
 
     @property
     def in_prefix(self) -> tuple[str, ...]:
@@ -113,7 +129,7 @@ def writing_for(facts: Facts, writing: Writing) -> Writing:
         writing = _outside_the_distribution(facts, writing, is_path=is_path)
     if facts.python.has_pip is False and not writing.base:
         takes_uv = is_path and not writing.tool
-        writing = writing._replace(tool="uv") if takes_uv else writing._replace(bootstrap=writing.tool in _OF_PIP)
+        writing = writing._replace(tool="uv") if takes_uv else writing._replace(bootstrap=True)
     writing = _for_conda(facts, writing, is_path=is_path)
     if writing.tool in _OF_PROJECTS and is_path:
         writing = writing._replace(project=_project(facts, writing))
@@ -135,7 +151,6 @@ def _project(facts: Facts, writing: Writing) -> str:
 
 # Tools that install into the examined environment itself; empty: pip, unless something speaks against it.
 _INTO_AN_ENVIRONMENT = {"", "pip", "uv", "requirements"}
-_OF_PIP = _INTO_AN_ENVIRONMENT - {"uv"}
 
 
 def _tool_of(facts: Facts) -> str:
@@ -157,7 +172,7 @@ def _for_conda(facts: Facts, writing: Writing, *, is_path: bool) -> Writing:
     writing = writing._replace(
         apart=environment in _NOT_CONDAS and not (builds and environment == "conda-base"),
         image_build=builds,
-        overruled=bool(value_or(facts.env.get("UV_TORCH_BACKEND"), "")),
+        variables=tuple(name for name in _BEARING if value_or(facts.env.get(name), "")),
     )
     if not environment or not writing.python:
         return writing
@@ -171,6 +186,7 @@ def _for_conda(facts: Facts, writing: Writing, *, is_path: bool) -> Writing:
     return writing._replace(prefix=prefix, enter=enter, is_lost=not is_reached or (needs_prefix and not prefix))
 
 
+_BEARING = ("PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS", "UV_TORCH_BACKEND", "UV_INDEX_STRATEGY", "UV_FIND_LINKS")
 _NOT_CONDAS = {"conda-base", "venv", "system"}
 
 
@@ -207,4 +223,11 @@ def _outside_the_distribution(facts: Facts, writing: Writing, *, is_path: bool) 
         return writing._replace(override=True)
     seen = value_or(facts.python.executable, "")
     base = seen if seen and "<" not in seen else writing.python[0]  # reports hide a user's folder, lines to type do not
-    return writing._replace(base=(base,), python=(f"{VENV}/bin/python",))
+    venv = _free(value_or(facts.place.venvs, ()))
+    return writing._replace(base=(base,), venv=venv, python=(f"{venv}/bin/python",))
+
+
+def _free(there: Sequence[str]) -> str:
+    """The name of an environment that is to be made: one that is there may be of another Python, and hold packages."""
+    taken = {ntpath.basename(path.rstrip("/\\")) for path in there}
+    return next(name for number in count(1) if (name := VENV if number == 1 else f"{VENV}-{number}") not in taken)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from torchdoctor.facts import Package, Packages, Unknown
+from torchdoctor.patterns import late
 from torchdoctor.readers.answers import Answers
 from torchdoctor.readers.statement import Said
 from torchdoctor.recording import Recording, Want
@@ -21,8 +22,9 @@ DISTRIBUTIONS = Want(
 )  # fmt: skip
 WANTS = (DISTRIBUTIONS,)
 # Asked only where torch may be replaced: the metadata of every distribution is read for it.
-REQUIRERS = Want("requirers", ("nvidia-", "cuda-", "triton", "pytorch-triton"), seconds=20.0, name="requirers")
+REQUIRERS = Want("requirers", ("nvidia-", "cuda-", "triton", "pytorch-triton", "torch"), seconds=20.0, name="requirers")
 
+_BOUND = late(r"torch\s*\(?\s*[=<>!~]")
 Row = Mapping[str, Any]
 
 
@@ -40,6 +42,18 @@ def read(recording: Recording) -> Iterator[Said]:
     names = {package.name for package in python}
     conda = [_package(row, builds) for row in rows if "build" in row and normalised(row) not in names]
     yield Said("packages", Packages(tuple(python + conda), complete=True), "distributions")
+
+
+def requirers_of_torch(recording: Recording) -> tuple[tuple[str, str], ...]:
+    """The distributions that ask for a torch of certain versions, each with the line that does."""
+    rows = Answers(recording).rows(REQUIRERS)
+    lines = ((normalised(row), str(line)) for row in rows for line in _lines(row) if _BOUND.match(str(line)))
+    return tuple(dict.fromkeys(lines))
+
+
+def _lines(row: Row) -> list[Any]:
+    lines = row.get("requires")
+    return lines if isinstance(lines, list) else []
 
 
 def normalised(row: Row) -> str:

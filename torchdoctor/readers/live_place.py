@@ -31,9 +31,10 @@ SLURM, PBS, LSF = (
     (Want("stat", ("/etc/lsf.conf",)),),
 )
 FLATPAK = Want("stat", ("/.flatpak-info",))
+VENVS = Want("glob", ("./.venv*",))
 WANTS = (
     PYTHON, ENV, CPUINFO, DOCKERENV, APPTAINER, KANIKO, CONTAINERENV, SYSTEMD, CGROUP, ROOT, HOSTS, TEGRA, *DMI, XEN,
-    *SLURM, *PBS, *LSF, FLATPAK,
+    *SLURM, *PBS, *LSF, FLATPAK, VENVS,
 )  # fmt: skip
 
 # What a virtual machine's firmware calls itself -> its name here; metal of the same vendors has no hypervisor flag.
@@ -64,6 +65,8 @@ def read(recording: Recording) -> Iterator[Said]:
         answers.os_name == "macos" and answers.said("machine") == "x86_64" and "ARM64" in answers.uname("version")
     )
     yield Said("place.rosetta", translated, "uname")
+    if answers.looked(VENVS):
+        yield Said("place.venvs", tuple(answers.names(VENVS)), "current folder")
 
 
 def _container(answers: Answers) -> Iterator[Said]:

@@ -68,6 +68,12 @@ def _folder(answers: Answers, place: str) -> str:
     return ("/".join(parts[: -_UP[place]]) or "/") if place in _UP and len(parts) > _UP[place] else ""
 
 
+def is_below(answers: Answers, place: str) -> bool:
+    """Whether the current folder is one inside the project's."""
+    folder = _folder(answers, place)
+    return bool(folder) and _plain(answers.said("cwd")).startswith(f"{folder.rstrip('/')}/")
+
+
 def _plain(path: str) -> str:
     return path.replace("\\", "/")
 

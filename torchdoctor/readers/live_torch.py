@@ -29,8 +29,10 @@ def read(recording: Recording) -> Iterator[Said]:
         return
     copies = answers.texts(VERSIONS)
     distributions = [row for row in answers.rows(DISTRIBUTIONS) if normalised(row) == "torch" and "build" not in row]
-    if not copies and not distributions:
+    if not copies and (not distributions or _is_only_an_entry(answers, distributions)):
         yield Said("torch.installed", False, "sys.path")
+        if distributions:
+            yield Said("torch.locations", (), "sys.path")  # listed, and nowhere to be found
         yield from _shadow(answers, "")
         return
     path = next(iter(copies), "")
@@ -39,6 +41,15 @@ def read(recording: Recording) -> Iterator[Said]:
     if path:
         yield from _version(answers, copies[path], path)
     yield from _distribution(answers, _of(distributions, path), copies.get(path, ""))
+
+
+def _is_only_an_entry(answers: Answers, distributions: list[Mapping[str, Any]]) -> bool:
+    """Whether the files of the distribution are gone: one from an index keeps its package beside its entry.
+
+    One that was installed from a folder (``direct_url``) may lie anywhere, as may an egg, of which that is not told.
+    """
+    is_there = answers.names(FOLDERS) or not answers.looked(FOLDERS)
+    return not is_there and all(row.get("direct_url") is False for row in distributions)
 
 
 def _version(answers: Answers, text: str, path: str) -> Iterator[Said]:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator, Mapping
-from typing import Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 from torchdoctor.readers.answers import Answers
-from torchdoctor.readers.live_project import PLACES, place_of
+from torchdoctor.readers.live_project import PLACES, is_below, place_of
 from torchdoctor.recording import Recording, Want
+
+if TYPE_CHECKING:
+    from torchdoctor.readers.project_torch import Kept
 
 _PYPROJECT = "pyproject.toml"
 # The tool -> the files that may name packages for it. Those without a folder of a project lie in the current one.
@@ -24,6 +28,7 @@ _FILES: Mapping[str, tuple[str, ...]] = {
     "requirements": ("requirements.txt",),
 }
 _IN_CURRENT = {"conda", "mamba", "requirements"}
+_LOCKS_FOR_ALL = {"uv-project", "poetry", "pdm"}  # for every Python that the project allows; one table holds torch
 _NAME = re.compile(r"[A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?", re.ASCII)
 _LINE = re.compile(r"\s*(?:-\s+)?[\"']?(?:[\w./-]+::)?([A-Za-z0-9][\w.-]*)", re.ASCII)  # of a list of YAML, of pip's
 # Tables of dependencies bear this in their names, but those that only hold back what others bring.
@@ -43,7 +48,7 @@ WANTS = tuple(dict.fromkeys(_wants()))  # asked where a command for the project 
 def named(recording: Recording, tool: str, names: tuple[str, ...]) -> tuple[str, ...] | None:
     """Those of the names that the project's files name; None where no file tells all that it depends on."""
     answers = Answers(recording)
-    place = "" if tool in _IN_CURRENT else place_of(answers)
+    place = "" if tool in _IN_CURRENT or _is_member(answers, tool) else place_of(answers)
     texts = {name: answers.text(Want("file", (place + name,))) for name in _FILES.get(tool, ())}
     if not any(texts.values()):
         return None
@@ -59,25 +64,78 @@ def named(recording: Recording, tool: str, names: tuple[str, ...]) -> tuple[str,
     return tuple(name for name in names if name in found)
 
 
+def kept(recording: Recording, tool: str) -> Kept | None:
+    """Where the project's file names torch and for which Pythons; None where the tool has none, or it is not read.
+
+    A member of a workspace has a file of its own: what is asked for in its folder is for it.
+    """
+    answers = Answers(recording)
+    if tool == "pixi":
+        return _kept_by_pixi(answers)
+    place = place_of(answers) if tool in _LOCKS_FOR_ALL else None
+    table = None if place is None else _parsed(answers.text(Want("file", (place + _PYPROJECT,))))
+    if not table:
+        return None
+    from torchdoctor.readers.project_torch import kept_in
+
+    whole = kept_in(table, tool)
+    if not _is_member(answers, tool):
+        return whole
+    own = kept_in(_parsed(answers.text(Want("file", (_PYPROJECT,)))) or {}, tool)
+    newest = max((one for one in (whole, own) if one.oldest), key=lambda one: one.oldest or (0, 0), default=own)
+    bounds = tuple(stand for stand in whole.stands if stand.kind == "bound")  # which hold for all members
+    return own._replace(pythons=newest.pythons, stands=(*own.stands, *bounds), is_member=True, has_members=False)
+
+
+def _kept_by_pixi(answers: Answers) -> Kept | None:
+    """What pixi reads: the file of its own before its tables in pyproject.toml; None where it has neither."""
+    for name in _FILES["pixi"]:
+        text = answers.text(Want("file", (place_of(answers) + name,)))
+        table = _parsed(text) if name != _PYPROJECT or "tool.pixi" in text else None
+        if table:
+            from torchdoctor.readers.project_torch import kept_by_pixi
+
+            return kept_by_pixi(table, in_pyproject=name == _PYPROJECT)
+    return None
+
+
+def _is_member(answers: Answers, tool: str) -> bool:
+    """Whether the current folder holds a project of its own below that of the environment, whose lock is for both."""
+    own = answers.text(Want("file", (_PYPROJECT,))) if tool == "uv-project" else ""
+    if "project" not in own or not is_below(answers, place_of(answers)):
+        return False
+    whole = answers.text(Want("file", (place_of(answers) + _PYPROJECT,)))
+    return "workspace" in whole and "project" in (_parsed(own) or {})
+
+
 def _of_lines(text: str) -> set[str]:
     return {_plain(match[1]) for line in text.splitlines() if (match := _LINE.match(line))}
 
 
 def _of_toml(text: str) -> set[str] | None:
     """All names that stand in tables of dependencies; None where the file is none, or leaves them to a program."""
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
-    try:
-        table = tomllib.loads(text)
-    except (ValueError, RecursionError):
+    table = _parsed(text)
+    if table is None:
         return None
     project = table.get("project")
     dynamic = project.get("dynamic") if isinstance(project, dict) else None
     if isinstance(dynamic, list) and _DEPENDENCIES in dynamic:
         return None
     return set(_of_table(table))
+
+
+@lru_cache(maxsize=4)
+def _parsed(text: str) -> Mapping[str, Any] | None:
+    """The table; None where it is none."""
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    try:
+        table: Mapping[str, Any] = tomllib.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return table
 
 
 def _of_table(table: Mapping[str, Any]) -> Iterator[str]:

@@ -87,7 +87,7 @@ def _family(id: str) -> str:  # noqa: A002 - an id is an id
 def _verdict(report: Report, found: Iterable[Case], fail_on: str) -> Case:
     """That too little is known is no failure of any check, and must not look like a pass."""
     is_open = exit_status(report, fail_on) == _UNKNOWN and all(case.outcome != "errored" for case in found)
-    return Case("", "verdict", "errored" if is_open else "passed", verdict(report))
+    return Case("", "verdict", "errored" if is_open else "passed", verdict(report, fail_on))
 
 
 def _numbered(found: Iterable[Case]) -> Iterator[Case]:

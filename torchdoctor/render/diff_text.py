@@ -15,6 +15,7 @@ SCHEMA = "torchdoctor.diff/1"
 _WIDTH = 100  # characters of a value
 _MOST = 40  # differences, without -v
 _MOST_UNTOLD = 8
+_NOT_RESTING = "no finding of one alone rests on a fact that differs"
 _STYLES = {"error": "error", "warning": "warning"}
 
 
@@ -41,6 +42,8 @@ def verdict(comparison: Comparison) -> Line:
     """The one line that says it."""
     if comparison.is_empty:
         return Line("unknown: the two tell nothing that could be compared", "unknown")
+    if comparison.is_open:
+        return Line(f"unknown: nothing differs in the {_open(comparison)}", "unknown")
     if comparison.is_equal:
         return Line("equal: nothing differs in what both tell", "ok")
     if comparison.cause:
@@ -51,7 +54,18 @@ def verdict(comparison: Comparison) -> Line:
         words = f"{comparison.worst.summary} ({comparison.worst.id}) in {where.name} alone"
         return Line(f"differ: {words}; nothing that it rests on differs in what both tell", "fail")
     counts = (_count(len(comparison.differences), "fact"), _count(len(alone), "finding"))
-    return Line(f"differ: {' and '.join(filter(None, counts))}; no finding rests on a fact that differs", "warning")
+    end = str(comparison.remark.text) if comparison.remark else _NOT_RESTING
+    return Line(f"differ: {' and '.join(filter(None, counts))}; {end}", "warning")
+
+
+def _open(comparison: Comparison) -> str:
+    told = f"{_count(comparison.common, 'fact')} that both tell"
+    one, other = comparison.a, comparison.b
+    if one.status == other.status:
+        return f"{told}: too little to call them alike"
+    return (
+        f"{told}, and yet {one.name} is {one.status} and {other.name} is {other.status}: one alone tells what decides"
+    )
 
 
 def _count(number: int, word: str) -> str:
@@ -103,7 +117,7 @@ def diff_object(comparison: Comparison) -> dict[str, Any]:
     """Return the comparison as plain JSON values."""
     return {
         "schema": SCHEMA,
-        "equal": comparison.is_equal and not comparison.is_empty,
+        "equal": comparison.is_equal and not (comparison.is_empty or comparison.is_open),
         "a": _side(comparison.a, comparison.untold_a, comparison.only_a),
         "b": _side(comparison.b, comparison.untold_b, comparison.only_b),
         "cause": _cause(comparison.cause) if comparison.cause else None,

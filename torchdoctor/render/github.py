@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 
 from torchdoctor.findings import SEVERITIES, Finding
 from torchdoctor.render.formats import View
@@ -27,6 +28,15 @@ def render(report: Report, view: View) -> str:
     telling.sort(key=lambda finding: SEVERITIES.index(finding.severity or "info"))
     lines = [*unknown, *map(_annotation, telling)]
     return "".join(f"{line}\n" for line in lines[:MOST])
+
+
+def told(items: Iterable[tuple[str, str, str]]) -> str:
+    """Annotations of what is no finding, at most ten: severity, title and message of each, the worst first."""
+    lines = (
+        _command(_COMMANDS[severity], {"title": f"torchdoctor: {title}"}, on_one_line(message))
+        for severity, title, message in items
+    )
+    return "".join(f"{line}\n" for line in islice(lines, MOST))
 
 
 def outputs(values: Mapping[str, str], delimiter: str) -> str:

@@ -38,7 +38,7 @@ def render(report: Report, view: View) -> str:
 
 def summary(report: Report, view: View, room: int) -> str:
     """The page of a step: the verdict, a row a finding, the whole report folded; at most ``room`` bytes of UTF-8."""
-    head = [f"### torchdoctor: {report.status}", "", _as_text(verdict(report)), ""]
+    head = [f"### torchdoctor: {report.status}", "", _as_text(verdict(report, view.fail_on)), ""]
     if _size(head) + _NOTE_ROOM > room:
         return ""
     if report.findings:

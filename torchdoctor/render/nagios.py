@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from torchdoctor.facts import value_or
+from torchdoctor.findings import SEVERITIES
 from torchdoctor.render.formats import View
 from torchdoctor.render.line import on_one_line
 from torchdoctor.report import Report, exit_status, fails
@@ -18,7 +19,7 @@ _ROOM = 80  # characters that the node problem detector keeps
 def render(report: Report, view: View) -> str:
     """The line: state, counts, ids of the root causes; behind the bar the figures."""
     state = status_of(report, view.fail_on)
-    return f"{_about(report, state)} | {' '.join(_figures(report))}\n"
+    return f"{_about(report, state, view.fail_on)} | {' '.join(_figures(report))}\n"
 
 
 def status_of(report: Report, fail_on: str) -> int:
@@ -35,18 +36,19 @@ def usage_line(message: str) -> str:
     return f"TORCHDOCTOR UNKNOWN - {_plain(message)}\n"
 
 
-def _about(report: Report, state: int) -> str:
+def _about(report: Report, state: int, fail_on: str) -> str:
     start = f"TORCHDOCTOR {_STATES[state]} - "
     if state == UNKNOWN:
         return start + _plain(str(report.unknown_because))
-    counts = Counter(str(finding.severity) for finding in report.findings)
-    told = [_counted(counts[name], name) for name in ("error", "warning") if counts[name]]
-    roots = [finding.id for finding in report.findings if finding.explained_by is None and finding.severity != "info"]
+    counting = [finding for finding in report.findings if finding.severity != "info" or fails(finding, fail_on)]
+    counts = Counter(str(finding.severity) for finding in counting)
+    told = [_counted(counts[name], name) for name in SEVERITIES if counts[name]]
+    roots = [finding.id for finding in counting if finding.explained_by is None]
     return start + (", ".join(told) + _names(roots, _ROOM - len(start + ", ".join(told))) if told else "no findings")
 
 
 def _counted(count: int, name: str) -> str:
-    return f"{count} {name}" if count == 1 else f"{count} {name}s"
+    return f"{count} {name}" if count == 1 or name == "info" else f"{count} {name}s"
 
 
 def _names(ids: list[str], room: int) -> str:

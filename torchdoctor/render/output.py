@@ -11,7 +11,7 @@ from pathlib import Path
 from stat import S_IMODE
 from typing import IO, Any
 
-from torchdoctor.render.line import Line, ascii_json
+from torchdoctor.render.line import Line, ascii_json, on_one_line
 
 _STYLES = {
     "fail": "bold red", "error": "bold red", "warning": "bold yellow", "ok": "bold green", "unknown": "bold magenta",
@@ -60,7 +60,10 @@ def _paint(lines: Sequence[Line], stream: IO[str], **settings: Any) -> None:
 
 
 def _folded(lines: Sequence[Line]) -> list[Line]:
-    """Lines that a terminal would break anywhere, broken between words; a command stays in one piece, to be copied."""
+    """Lines that a terminal would break anywhere, broken between words; a command stays in one piece, to be copied.
+
+    What a break brings to the beginning of a line is no order there either.
+    """
     import shutil
 
     width = shutil.get_terminal_size().columns - 1
@@ -76,7 +79,7 @@ def _parts(line: Line, width: int) -> list[Line]:
     wrapped = textwrap.wrap(
         line.text, max(width, 2 * len(indent)), subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
     )
-    return [Line(part, line.style) for part in wrapped]
+    return [Line(on_one_line(part), line.style) for part in wrapped]
 
 
 def write(text: str, *, is_json: bool = False) -> None:

@@ -8,7 +8,7 @@ from torchdoctor.facts import Unknown, is_known, value_or
 from torchdoctor.findings import Finding, Text
 from torchdoctor.render.line import Line, on_one_line
 from torchdoctor.render.proof_text import proof_lines
-from torchdoctor.report import Report
+from torchdoctor.report import Report, fails
 from torchdoctor.values import PythonTag
 
 _FIXERS = {"user": "", "admin": "the host's administrator: ", "provider": "the provider of this machine: "}
@@ -23,13 +23,13 @@ def render(report: Report, verbosity: int = 0, fail_on: str = "error") -> list[L
     return [line._replace(text=on_one_line(line.text)) for line in _lines(report, verbosity, fail_on)]
 
 
-def verdict(report: Report) -> str:
+def verdict(report: Report, fail_on: str = "error") -> str:
     """The first line of the report."""
-    return on_one_line(_verdict(report).text)
+    return on_one_line(_verdict(report, fail_on).text)
 
 
 def _lines(report: Report, verbosity: int, fail_on: str) -> list[Line]:
-    lines = [_verdict(report)]
+    lines = [_verdict(report, fail_on)]
     if verbosity < 0:
         return lines
     lines += _examined(report)
@@ -75,8 +75,10 @@ def _until(day: str) -> str:
     return f" until {day}" if day else ""
 
 
-def _verdict(report: Report) -> Line:
+def _verdict(report: Report, fail_on: str) -> Line:
     word = _VERDICTS[report.status]
+    if report.status == "ok" and (counts := [finding for finding in report.findings if fails(finding, fail_on)]):
+        return Line(f"info: {counts[0].summary} ({counts[0].id}; fail-on is info)", "info")
     if report.targets:
         from torchdoctor.render.targets_text import summary
 
@@ -153,7 +155,8 @@ def finding_lines(finding: Finding, echoes: Sequence[Finding] = ()) -> Iterator[
 def _not_known(report: Report) -> Iterator[Line]:
     """What a text did not tell and an answer may turn on; a host that was asked has told what it can."""
     facts = report.facts
-    telling = (facts.os.name, facts.python.tag, facts.torch.full, facts.gpus, facts.driver.version)
+    of_host = () if facts.request.targets else (facts.gpus, facts.driver.version)  # each target tells its own
+    telling = (facts.os.name, facts.python.tag, facts.torch.full, *of_host)
     missing = [fact.what for fact in telling if isinstance(fact, Unknown)]
     in_question = any(remedy.installs for finding in report.findings for remedy in finding.remedies)
     if missing and not report.live and in_question:

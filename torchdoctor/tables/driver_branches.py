@@ -12,7 +12,10 @@ from torchdoctor.values import CudaVersion, DriverVersion, GpuArch
 
 @record(frozen=True, slots=True, eq=False, repr=False)
 class DriverBranch(TableRow):
-    """One branch. ``archs`` are the GPUs it drives; ``since`` names those that came with a later release of it."""
+    """One branch. ``archs`` are the GPUs it drives; ``since`` names those that came with a later release of it.
+
+    ``compat_from`` is the oldest branch whose hosts the branch's cuda-compat library accepts, where one was read.
+    """
 
     branch: int = cell(int)
     cuda: CudaVersion = cell(CudaVersion.parse)
@@ -27,6 +30,7 @@ class DriverBranch(TableRow):
     since: Mapping[GpuArch, DriverVersion] = cell(paired(GpuArch.parse, DriverVersion.parse))
     open_archs: tuple[GpuArch, ...] = cell(listed(GpuArch.parse))
     open_only: tuple[GpuArch, ...] = cell(listed(GpuArch.parse))
+    compat_from: int | None = cell(optional(int))
     notes: str = cell(str)
     source: str = cell(filled)
     checked: str = cell(iso_date)
@@ -39,6 +43,13 @@ class DriverBranch(TableRow):
     def supports(self, arch: GpuArch) -> bool:
         """Whether this branch drives GPUs of this compute capability."""
         return arch in self.archs
+
+    def drives(self, arch: GpuArch, driver: DriverVersion) -> bool | None:
+        """Whether this driver of the branch drives the GPU; None where its number leaves that open, as a bare 580."""
+        since = self.since.get(arch)
+        if not self.supports(arch) or since is None or driver.branch != self.branch or driver >= since:
+            return self.supports(arch)
+        return None if since.parts[: len(driver.parts)] == driver.parts else False
 
     def flavours(self, arch: GpuArch) -> tuple[str, ...]:
         """Return the kernel modules that drive this GPU: ``open``, ``proprietary``, both, or none when unsupported."""
@@ -71,6 +82,11 @@ class DriverBranches:
     def by_number(self, branch: int) -> DriverBranch | None:
         """Return the branch of this Linux number."""
         return self._by_number.get(branch)
+
+    def compat_from(self, driver: DriverVersion) -> DriverBranch | None:
+        """Return the row that tells which hosts a cuda-compat of this driver takes; a newer one takes no older ones."""
+        rows = [row for row in self.rows if row.compat_from and row.branch <= driver.branch]
+        return rows[-1] if rows else None
 
     def of(self, driver: DriverVersion, os: str) -> DriverBranch | None:
         """Return the branch a driver belongs to; None for a number that no known branch has, such as a Jetson's 540."""

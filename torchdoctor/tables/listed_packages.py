@@ -15,6 +15,7 @@ class ListedPackage(TableRow):
 
     ``index_held``: the PyTorch index holds it. ``built_per_build``: with one wheel for every build of torch. ``needs``
     are the backends of torch it has code for (empty: any). ``compiles``: installing it compiles code for the GPU.
+    ``system_cuda``: it may use the CUDA, cuDNN or nvcc of the host or image, not that of torch.
     """
 
     name: str = cell(filled)
@@ -22,6 +23,7 @@ class ListedPackage(TableRow):
     built_per_build: bool = cell(yes_no)
     needs: tuple[str, ...] = cell(listed(one_of("cuda", "rocm", "xpu")))
     compiles: bool = cell(yes_no)
+    system_cuda: bool = cell(yes_no)
     notes: str = cell(str)
     source: str = cell(filled)
     checked: str = cell(iso_date)
@@ -36,7 +38,7 @@ FILE = TableFile(
     "listed_packages.csv",
     ListedPackage,
     ("name",),
-    "Packages beside torch: held by the PyTorch index or not, built for each build, the backends they need.",
+    "Packages beside torch: held by the PyTorch index or not, built for each build, the backends and CUDA they need.",
 )
 
 

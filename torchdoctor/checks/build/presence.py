@@ -13,6 +13,7 @@ from torchdoctor.checks.installed import (
     is_from_conda,
     jetson,
     label,
+    left_entry,
     nvidia_gpus,
     on_jetson,
     package_evidence,
@@ -23,7 +24,8 @@ from torchdoctor.checks.installed import (
 from torchdoctor.checks.other_vendors import right_build
 from torchdoctor.checks.quoted import finding_of, shown_errors
 from torchdoctor.checks.registry import check, seen
-from torchdoctor.facts import Facts, Gpu, NotKnownError, is_known, known, need, value_or
+from torchdoctor.checks.wanted import gpu_wanted
+from torchdoctor.facts import Facts, Gpu, NotKnownError, Package, is_known, known, need, value_or
 from torchdoctor.findings import Evidence, Finding, Remedy, Row, Severity, Text
 from torchdoctor.tables import Tables
 from torchdoctor.tables.torch_builds import TorchBuild
@@ -49,6 +51,10 @@ def torch_missing(facts: Facts, _tables: Tables) -> Iterator[Finding]:
     if known(facts.torch.installed) is not False:
         return
     python = value_or(facts.python.executable, "this interpreter")
+    left = left_entry(facts)
+    if left:
+        yield _cut_short(facts, left, python)
+        return
     other = value_or(facts.python.other, "")
     remedies = [Remedy(Text("Install torch into this interpreter"), installs=True)]
     if other:
@@ -63,6 +69,21 @@ def torch_missing(facts: Facts, _tables: Tables) -> Iterator[Finding]:
             *_if_known(facts, "python.executable", facts.python.executable),
         ),
         remedies=tuple(remedies),
+    )
+
+
+def _cut_short(facts: Facts, left: Package, python: str) -> Finding:
+    """An uninstall that was interrupted, a folder that was deleted, a disk that was full."""
+    return Finding(
+        summary=Text(
+            "torch {version} is listed in {python}, and its files are gone", version=left.version, python=python
+        ),
+        why=Text(
+            "Installers read that entry and take it for the package: they install nothing where that version is asked "
+            "for, and pip list still shows it."
+        ),
+        evidence=(seen(facts, "torch.installed", "no"), package_evidence(facts, left)),
+        remedies=(Remedy(Text("Take the entry out, and install torch again"), installs=True),),
     )
 
 
@@ -230,9 +251,7 @@ def torch_cpu_build(facts: Facts, tables: Tables) -> Iterator[Finding]:
     """The build has no GPU code and this host has a GPU."""
     if not _is_cpu_build(facts):
         return
-    required = (
-        (seen(facts, "request.require_gpu", value=True, at="--require-gpu"),) if facts.request.require_gpu else ()
-    )
+    required = gpu_wanted(facts)
     gpus = required or _nvidia_evidence(facts, tables)
     if not gpus:
         return

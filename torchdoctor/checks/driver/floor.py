@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from torchdoctor.checks.compat_library import accepts_compat, compat_sign
 from torchdoctor.checks.driver_remedies import driver_fixer, fitting_branches, install_driver, suggested
 from torchdoctor.checks.drivers import (
+    FULL_DRIVER,
     arch_of,
     branches_of,
     build_cuda,
@@ -39,22 +40,25 @@ def driver_dropped_gpu(facts: Facts, tables: Tables) -> Iterator[Finding]:
     version, sign = _any_version(facts)
     gpus = nvidia_gpus(facts)
     branches = branches_of(facts, tables, version)
-    left_out = [gpu for gpu in gpus if branches and all(_leaves_out(branch, gpu, version) for branch in branches)]
+    left_out = [gpu for gpu in gpus if branches and all(_drives(row, gpu, version) is False for row in branches)]
     if not left_out:
+        if any(_drives(row, gpu, version) is None for row in branches for gpu in gpus):
+            raise NotKnownError(FULL_DRIVER)
         return
     gpu, branch = left_out[0], branches[0]
+    first = _first(branch, left_out, version)
     others = fitting_branches(tables, left_out)
     dropped = bool(others) and others[-1].branch < branch.branch
-    target = others[-1] if dropped else suggested(tables, others)
+    target = branch if first else others[-1] if dropped else suggested(tables, others)
     yield Finding(
-        summary=_left_out(labels(left_out), branch, dropped=dropped),
+        summary=_left_out(labels(left_out), branch, version if first else None, dropped=dropped),
         why=Text(
             "A driver branch drives only the GPU families it was made for, whatever CUDA version it speaks and "
             "whatever torch is installed. {which}",
-            which=_which(others, dropped=dropped),
+            which=_which(others, first, dropped=dropped),
         ),
         evidence=(sign, gpu_seen(facts, gpu, "compute_capability")),
-        remedies=(install_driver(facts, target, left_out),) if target else (),
+        remedies=(install_driver(facts, target, left_out, at_least=first),) if target else (),
         fixable_by=driver_fixer(facts),
         severity=severity(facts) if len(left_out) == len(gpus) else "warning",
         row=Row("driver_branches", branch.key, branch.source),
@@ -200,22 +204,32 @@ def _any_version(facts: Facts) -> tuple[DriverVersion, Evidence]:
     return need(driver.version), seen(facts, "driver.version", None)
 
 
-def _leaves_out(branch: DriverBranch, gpu: Gpu, version: DriverVersion) -> bool:
-    """Whether the branch does not drive the GPU; one that the driver lists is proof of the contrary."""
+def _drives(branch: DriverBranch, gpu: Gpu, version: DriverVersion) -> bool | None:
+    """Whether the driver of this branch drives the GPU; one that it lists, or of no known capability, it does."""
     arch = arch_of(gpu)
-    if arch is None or value_or(gpu.driver_sees, False):
-        return False
-    since = branch.since.get(arch)
-    return not branch.supports(arch) or (since is not None and version.branch == branch.branch and version < since)
+    return True if arch is None or value_or(gpu.driver_sees, False) else branch.drives(arch, version)
 
 
-def _left_out(gpus: str, branch: DriverBranch, *, dropped: bool) -> Text:
+def _first(branch: DriverBranch, gpus: Sequence[Gpu], version: DriverVersion) -> DriverVersion | None:
+    """The first driver of the version's own branch that drives the GPUs, where each came with a later one."""
+    later = [branch.since.get(arch) for gpu in gpus if (arch := arch_of(gpu))]
+    known_ = [number for number in later if number]
+    if version.branch != branch.branch or len(known_) < len(gpus):
+        return None
+    return max(known_, key=lambda number: number.parts)
+
+
+def _left_out(gpus: str, branch: DriverBranch, version: DriverVersion | None, *, dropped: bool) -> Text:
     if dropped:
         return Text("driver branch {branch} no longer supports {gpus}", branch=branch.branch, gpus=gpus)
+    if version:
+        return Text("driver {driver} does not know {gpus} yet", driver=version, gpus=gpus)
     return Text("driver branch {branch} does not know {gpus}", branch=branch.branch, gpus=gpus)
 
 
-def _which(others: Sequence[DriverBranch], *, dropped: bool) -> Text:
+def _which(others: Sequence[DriverBranch], first: DriverVersion | None, *, dropped: bool) -> Text:
+    if first:
+        return Text("The first one for this GPU is {first}.", first=first)
     if not others:
         return Text("No branch known to the tables drives these GPUs together.")
     if dropped:

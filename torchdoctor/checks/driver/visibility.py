@@ -26,6 +26,7 @@ from torchdoctor.checks.places import (
     withheld,
 )
 from torchdoctor.checks.registry import check, seen
+from torchdoctor.checks.wanted import gpu_wanted
 from torchdoctor.facts import Facts, Gpu, is_known, known, need, value_or
 from torchdoctor.findings import Evidence, Finding, Remedy, Text
 from torchdoctor.tables import Tables
@@ -201,7 +202,7 @@ def no_gpu(facts: Facts, _tables: Tables) -> Iterator[Finding]:
         why=_why_no_gpu(required=required),
         evidence=(
             seen(facts, "gpus", others or None),
-            *([seen(facts, "request.require_gpu", required, "--require-gpu")] if required else []),
+            *gpu_wanted(facts),
         ),
         remedies=(show_gpu(facts),),
         fixable_by="admin" if required else "user",

@@ -33,7 +33,12 @@ def groups(base: Group, always: list[Pin], source: Source, hatch: dict[str, Any]
         pins = (pin_of(text, Place(source.name, finder.text(text, line))) for text in wanted)
         own = () if table(environment).get("skip-install") is True else tuple(always)
         variables = table(environment, "env-vars")
-        used = [(variable, variables[variable]) for variable in VARIABLES if isinstance(variables.get(variable), str)]
+        prefix = _read_by(hatch, environment)
+        used = [
+            (variable, variables[variable])
+            for variable in VARIABLES
+            if variable.startswith(prefix) and isinstance(variables.get(variable), str)
+        ]
         indexes = tuple(
             IndexUse(url, VARIABLES[variable], Place(source.name, finder.text(url, line)))
             for variable, value in used
@@ -52,3 +57,9 @@ def groups(base: Group, always: list[Pin], source: Source, hatch: dict[str, Any]
             )
         )
     return found
+
+
+def _read_by(hatch: dict[str, Any], environment: dict[str, Any]) -> str:
+    """How the variables begin that the environment's installer reads: uv reads none of pip's."""
+    installer = environment.get("installer", table(hatch, "envs", "default").get("installer"))
+    return "UV_" if installer == "uv" else "PIP_"

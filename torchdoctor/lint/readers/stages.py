@@ -58,8 +58,8 @@ class Stage:
             if role and role not in {use.role for use in uses} and (name.startswith("UV_") == (install.tool == "uv")):
                 uses += [IndexUse(url, role, place) for url in value.split()]
         pins = [pin._replace(place=_place(self.file, pin.text, lines)) for pin in install.pins]
-        for file in install.files:
-            found = self._included(file)
+        included = [self._included(file) for file in install.files]
+        for found in filter(None, included):
             pins += found.pins
             uses += found.indexes
         return Group(
@@ -73,16 +73,20 @@ class Stage:
             channels=tuple(Channel(name, _place(self.file, name, lines)) for name in install.channels),
             platforms=_LINUX,
             image=Image("", first, env=dict(self.env), lines=(Run(install.text, first, lines),)),
+            is_complete=all(included),
         )
 
-    def _included(self, file: str) -> Options:
-        """What a requirements file holds that the image copies in: it lies in the build's folder, or that above."""
+    def _included(self, file: str) -> Options | None:
+        """What a requirements file holds that the image copies in: it lies in the build's folder, or that above.
+
+        None where it is not found.
+        """
         folder, base = posixpath.dirname(self.file), posixpath.basename(file)
         for name in (file.lstrip("/"), base, f"../{file.lstrip('/')}", f"../{base}") if _is_list(base) else ():
             path = posixpath.normpath(posixpath.join(folder, name))
             if (text := self.load(path)) is not None:
                 return options_of(path, text, self.load)
-        return Options()
+        return None
 
     def groups(self, *, is_last: bool) -> list[Group]:
         """One for each command, and one for all of pip's packages that end up in the stage."""
@@ -91,7 +95,8 @@ class Stage:
         beside = tuple(pin for group in self.commands if group.tool == "conda" for pin in group.pins)
         image = self.image._replace(is_last=is_last, env=dict(self.env), lines=tuple(self.lines))
         whole = Group("dockerfile", "pip", image.place, pins, python=self.python, platforms=_LINUX, image=image)
-        return [*self.commands[self.inherited :], whole._replace(beside=beside)]
+        complete = all(group.is_complete for group in self.commands)
+        return [*self.commands[self.inherited :], whole._replace(beside=beside, is_complete=complete)]
 
 
 def _installed(pins: Iterable[Pin]) -> tuple[Pin, ...]:

@@ -6,7 +6,10 @@ from importlib import import_module
 
 from torchdoctor.lint.rules.registry import RULES, Rule
 
-TOPICS = ("labels", "versions", "pythons", "companions", "beside", "indexes", "sources", "conda", "images", "compiling")
+TOPICS = (
+    *("labels", "versions", "refused", "pythons", "companions", "beside", "indexes", "sources", "conda", "images"),
+    "compiling",
+)
 
 
 def all_rules() -> list[Rule]:

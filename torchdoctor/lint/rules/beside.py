@@ -7,11 +7,16 @@ from collections.abc import Iterator
 
 from torchdoctor.findings import Finding, Remedy, Text
 from torchdoctor.lint.knowledge import accepts, build_of, is_from_pypi, is_plain, pypi_build, torch_versions
-from torchdoctor.lint.model import Pin
-from torchdoctor.lint.rules.registry import Judged, pinned, rule
+from torchdoctor.lint.model import Image, Pin
+from torchdoctor.lint.rules.registry import Judged, pinned, rule, written
 from torchdoctor.lint.worlds import World
 from torchdoctor.tables.torch_builds import TorchBuild
 from torchdoctor.values import Version
+
+# What installs elsewhere than into the image's own Python.
+_IN_ANOTHER = re.compile(
+    r"\bvenv\b|\bvirtualenv\b|\bconda\b|\bmamba\b|--target\b|--prefix\b|\buv\s|\bpyenv\b|\bpip[\d.]* install .*\s-t\s"
+)
 
 
 @rule("numpy-abi-mismatch", severity="warning")
@@ -120,3 +125,32 @@ def neighbour_wants_another_torch(judged: Judged) -> Iterator[Finding]:
 def _is_of(wanted: str, version: Version) -> bool:
     parts = Version.parse(wanted).parts
     return version.parts[: len(parts)] == parts
+
+
+@rule("mixed-package-sources", severity="warning")
+def torch_of_the_image(judged: Judged) -> Iterator[Finding]:
+    """Pip installs another torch over the one that NVIDIA's own image holds."""
+    image = judged.group.image
+    row = judged.tables.ngc_images.find(_release(image)) if image else None
+    if image is None or row is None or any(_IN_ANOTHER.search(one.text) for one in image.lines):
+        return
+    for pin in judged.group.find("torch"):
+        if pin.exact and pin.text:
+            theirs = f"torch {row.torch}" if row.torch else "a torch of its own"
+            yield Finding(
+                summary=Text("torch {version} is installed over that of {image}", version=pin.exact, image=image.name),
+                why=Text(
+                    "the image holds {theirs}, made for its CUDA and for the compiled packages beside it; pip replaces "
+                    "it by PyPI's, or refuses",
+                    theirs=theirs,
+                ),
+                evidence=(written(f"FROM {image.name}", str(image.place)), pinned(pin)),
+                remedies=(Remedy(Text("Leave torch out of what is installed, or start from an image without torch")),),
+                place=pin.place,
+            )
+
+
+def _release(image: Image) -> str:
+    """The monthly release of NVIDIA's torch image; empty for any other."""
+    match = re.match(r"(\d{2}\.\d{2})-py3", image.tag)
+    return match[1] if match and image.repository.endswith("nvidia/pytorch") else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchdoctor.findings import Finding, Remedy, Row, Severity, Text
+from torchdoctor.lint.conda_lines import conda_lines
 from torchdoctor.lint.knowledge import torch_versions
 from torchdoctor.lint.model import Channel, Pin
 from torchdoctor.lint.rules.registry import Judged, pinned, rule, written
@@ -12,7 +13,6 @@ from torchdoctor.tables.conda_channels import CondaChannel
 from torchdoctor.tables.torch_builds import CHANNEL
 
 _CHOOSES_CUDA = "pytorch-cuda"  # the channel's own package that named the CUDA of torch
-_FOR_CPU = {"cpuonly"}
 _OVERRIDE = "CONDA_OVERRIDE_CUDA"
 
 
@@ -61,18 +61,8 @@ def _severity(torch: Pin | None, row: CondaChannel, judged: Judged) -> Severity:
 
 
 def _remedies(torch: Pin | None, judged: Judged) -> tuple[Remedy, ...]:
-    rows = judged.tables.of_conda().torch_builds.rows
-    allowed = torch_versions(torch, judged.tables) if torch else None
-    there = sorted(
-        {row.torch for row in rows if allowed is None or row.torch in allowed} or {row.torch for row in rows}
-    )
-    cuda = sorted({row.cuda for row in rows if row.torch == there[-1] and row.cuda and row.os == "linux"})
-    is_cpu = any(judged.group.find(name) for name in _FOR_CPU)
-    lines = ["channels:", f"  - {CHANNEL}", "dependencies:"]
-    lines += [f"  - pytorch-cpu={there[-1]}"] if is_cpu else [f"  - pytorch-gpu={there[-1]}"]
-    if cuda and not is_cpu:
-        lines.append(f"  - cuda-version={cuda[-1]}")
-    return (Remedy(Text("Take torch from {channel}, or by pip inside the environment", channel=CHANNEL), tuple(lines)),)
+    lines = conda_lines(judged.group, torch, judged.tables)
+    return (Remedy(Text("Take torch from {channel}, or by pip inside the environment", channel=CHANNEL), lines),)
 
 
 @rule("mixed-package-sources", severity="warning")

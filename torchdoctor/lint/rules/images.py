@@ -26,6 +26,15 @@ _IN_TAG = re.compile(r"(ubuntu|debian|centos|rockylinux|ubi|amazonlinux|fedora)(
 _COMPAT = re.compile(r"/compat(?:/|:|$|\s)")
 _AUTO = re.compile(r"--torch-backend[= ]auto\b|\bUV_TORCH_BACKEND=[\"']?auto\b")
 _ASSERTS = re.compile(r"\bassert\s+torch\.cuda\.is_available\(\)|(?:^|&&|;)\s*nvidia-smi(?=\s*(?:$|&&|;|\n))")
+_CUDA_WORDS = re.compile(
+    r"\bnvcc\b|\bcmake\b|\bninja|setup\.py|--no-build-isolation|\bmake\b|CUDA_HOME|TORCH_CUDA_ARCH_LIST|git\+https|"
+    r"\blibcudnn|\blibcublas|\blibnv|\bcuda-|\bcudnn|\btensorrt|_local\b"
+)
+# Installs of which the packages are not in the file.
+_UNSEEN = re.compile(
+    r"\b(?:uv|poetry|pdm|pixi|conda-lock)\s+(?:sync|install)\b|\benv\s+(?:create|update)\b|"
+    r"\bpip[\d.]*\s+install\s+(?:-\S+\s+)*(?:[\"']?\.|-e\s|--editable)"
+)
 _CUDA_TAG = re.compile(r"(\d{1,2}\.\d{1,2})(?:\.\d+)?(?:-|$)")
 
 
@@ -105,7 +114,7 @@ def base_image_cuda(judged: Judged) -> Iterator[Finding]:
     image = judged.group.image
     cuda = image_cuda(image) if image and image.repository.endswith("nvidia/cuda") else None
     pin = next(iter(judged.group.find("torch")), None)
-    if image is None or cuda is None or pin is None or not image.is_last or _compiles(judged):
+    if image is None or cuda is None or pin is None or not image.is_last or _may_use_its_cuda(judged):
         return
     build = torch_build(judged)
     theirs = build[1].cuda if build else None
@@ -133,7 +142,7 @@ def base_image_cuda(judged: Judged) -> Iterator[Finding]:
         remedies=(
             Remedy(
                 Text("Start from a plain Python or Ubuntu image; CUDA's is for what is compiled there"),
-                (f"FROM python:{judged.group.python.spec if judged.group.python else _newest(judged)}-slim",),
+                (f"FROM python:{judged.group.python.spec if judged.group.python else _newest(pin, judged)}-slim",),
             ),
         ),
         severity="warning" if is_higher else "info",
@@ -141,17 +150,23 @@ def base_image_cuda(judged: Judged) -> Iterator[Finding]:
     )
 
 
-def _newest(judged: Judged) -> str:
-    return str(judged.tables.pythons.current()[-2])
+def _newest(pin: Pin, judged: Judged) -> str:
+    """A Python for which the newest torch that the pin allows has wheels."""
+    usual = judged.tables.pythons.current()[-2]
+    newest = next(iter(torch_versions(pin, judged.tables) or ()), None)
+    rows = judged.tables.torch_builds.for_host("linux", "x86_64")
+    there = {tag for row in rows if row.torch == newest for tag in row.pythons if not tag.free_threaded}
+    return str(usual if not there or usual in there else max(there))
 
 
-def _compiles(judged: Judged) -> bool:
-    """Whether anything in the stage may need the toolkit of the image."""
+def _may_use_its_cuda(judged: Judged) -> bool:
+    """Whether anything in the stage may need the toolkit or the libraries of the image, or is not seen at all."""
     image = judged.group.image
-    rows = (judged.tables.listed_packages.find(pin.name) for pin in judged.group.pins)
+    pins = (*judged.group.pins, *judged.group.beside)
+    rows = (judged.tables.listed_packages.find(pin.name) for pin in pins)
     text = " ".join(one.text for one in image.lines) if image else ""
-    words = r"\bnvcc\b|\bcmake\b|setup\.py|--no-build-isolation|\bmake\b|CUDA_HOME|TORCH_CUDA_ARCH_LIST|git\+https"
-    return any(row and row.compiles for row in rows) or bool(re.search(words, text))
+    named = any(row and (row.compiles or row.system_cuda) for row in rows)
+    return named or not judged.group.is_complete or bool(_CUDA_WORDS.search(text) or _UNSEEN.search(text))
 
 
 @rule("build-step-no-gpu", severity="warning")

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchdoctor.findings import Evidence, Finding, Remedy, Text
-from torchdoctor.lint.knowledge import builds, may_be_unknown, parsed_build, torch_versions
+from torchdoctor.lint.knowledge import builds, is_settled, may_be_unknown, parsed_build, torch_versions
 from torchdoctor.lint.model import IndexUse, Pin
 from torchdoctor.lint.readers.words import wrong_label
-from torchdoctor.lint.right_lines import lines_remedy, row_for
+from torchdoctor.lint.right_lines import lines_remedy, right_lines, row_for
 from torchdoctor.lint.rules.registry import Judged, pinned, rule, written
+from torchdoctor.lint.rules.versions import is_of_the_tables
 from torchdoctor.lint.torch_indexes import TorchIndex, torch_index
 from torchdoctor.tables.torch_builds import TorchBuild
 from torchdoctor.values import Build, Version
@@ -35,7 +36,7 @@ def extra_index_unpinned(judged: Judged) -> Iterator[Finding]:
         if found.is_preview:
             if not judged.group.pre and "dev" not in pin.spec and "rc" not in pin.spec:
                 yield _without_pre(use, pin)
-        elif not pin.exact:
+        elif not pin.exact and (judged.group.tool != "hatch" or _taken(pin, parsed_build(found.build), judged)):
             yield _unpinned(use, found, pin, judged)
 
 
@@ -106,7 +107,9 @@ def extra_index_lacks(judged: Judged) -> Iterator[Finding]:
         version = Version.parse(pin.exact)
         rows = [row for row in judged.tables.torch_builds.rows if row.torch == version]
         is_known = (
-            rows and build in builds(judged.tables) and not may_be_unknown(pin, judged.tables.torch_builds.versions())
+            rows
+            and (build in builds(judged.tables) or _is_final(build, version, judged))
+            and not may_be_unknown(pin, judged.tables.torch_builds.versions())
         )
         if is_known and build.backend == "cuda" and not any(row.build == build for row in rows):
             world = next((world for world in judged.hosts if pin in world.pins), None)
@@ -123,6 +126,11 @@ def extra_index_lacks(judged: Judged) -> Iterator[Finding]:
                 else (),
                 place=pin.place,
             )
+
+
+def _is_final(build: Build, version: Version, judged: Judged) -> bool:
+    """Whether a release gets no build of a name that the tables do not hold; what is no build at all is told of it."""
+    return is_settled(version, judged.tables) and not is_of_the_tables(build, judged.tables)
 
 
 @rule("index-replaces-pypi", severity="error")
@@ -152,12 +160,20 @@ def index_replaces_pypi(judged: Judged) -> Iterator[Finding]:
                         "Install torch by a command or file of its own; or name the index as a further one, with "
                         "labels in the pins"
                     ),
-                    (f"--extra-index-url {mains[-1].url}",),
+                    _with_labels(found, judged),
                 ),
             ),
             confidence="likely",
             place=mains[-1].place,
         )
+
+
+def _with_labels(found: TorchIndex, judged: Judged) -> tuple[str, ...]:
+    """The index as a further one, and the pins that then take its build; none where it is not known which."""
+    torch = next(iter(judged.group.find("torch")), None)
+    build = parsed_build(torch.label if torch and torch.label else found.build)
+    row = _newest(torch, build, judged) if torch and build else None
+    return right_lines(judged.group, row, judged.tables) if row else ()
 
 
 def _is_not_held(pin: Pin, judged: Judged) -> bool:

@@ -8,6 +8,7 @@ from torchdoctor.findings import Finding, Remedy, Text
 from torchdoctor.lint.knowledge import build_of, may_be_unknown, torch_versions
 from torchdoctor.lint.model import Pin, PythonWish
 from torchdoctor.lint.rules.registry import Judged, pinned, rule, written
+from torchdoctor.lint.worlds import allows
 from torchdoctor.tables.torch_builds import TorchBuild
 from torchdoctor.values import PythonTag, Version
 
@@ -79,11 +80,21 @@ def _finding(pin: Pin, python: PythonWish, fitting: list[PythonTag], judged: Jud
 
 
 def _range(python: PythonWish, judged: Judged) -> str:
+    """From which torch to which there are wheels for any Python that the wish allows."""
+    named = [row for row in judged.tables.pythons.rows if not row.python.free_threaded]
+    rows = [row for row in named if _allows(python, row.python)]
+    if not rows:
+        return "none so far"
+    return f"{min(row.first_torch for row in rows)} to {max(row.last_torch for row in rows)}"
+
+
+def _allows(python: PythonWish, tag: PythonTag) -> bool:
+    if not python.is_one:
+        return allows(python.spec, tag)
     try:
-        row = judged.tables.pythons.range(PythonTag.parse(python.spec))
+        return PythonTag.parse(python.spec) == tag
     except ValueError:
-        row = None
-    return f"{row.first_torch} to {row.last_torch}" if row else "none so far"
+        return False
 
 
 def _too_wide(pin: Pin, python: PythonWish, lowest: PythonTag, without: PythonTag) -> Finding:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from torchdoctor.findings import Evidence, Finding, Remedy, Text
-from torchdoctor.lint.knowledge import builds, may_be_unknown, parsed_build, rows_of, torch_versions
+from torchdoctor.lint.knowledge import builds, is_settled, may_be_unknown, parsed_build, rows_of, torch_versions
 from torchdoctor.lint.model import IndexUse, Pin
 from torchdoctor.lint.right_lines import lines_remedy, row_for
 from torchdoctor.lint.rules.registry import Judged, pinned, rule, written
@@ -16,6 +17,9 @@ from torchdoctor.values import Build, Version
 
 _COMPANIONS = ("torchvision", "torchaudio")
 _FEW = 6
+_NO_BUILD = re.compile(
+    r"cu(?:da)?[-_.]?(\d{1,2})\.(\d)(?:\.\d{1,3})?|cuda[-_]?(\d{2})(\d)"
+)  # how no label names a CUDA
 
 
 @rule("index-lacks-version", severity="error")
@@ -30,6 +34,8 @@ def release_never_was(judged: Judged) -> Iterator[Finding]:
                 yield _no_release(pin, judged)
         elif judged.group.tool not in {"conda", "pixi"} and (build := _lacking(pin, versions, judged)):
             yield _no_build(pin, build, versions, judged)
+        elif match := _NO_BUILD.fullmatch(pin.label):
+            yield from _misnamed(pin, Build(f"cu{''.join(filter(None, match.groups()))}"), versions, judged)
 
 
 def _no_release(pin: Pin, judged: Judged) -> Finding:
@@ -64,7 +70,9 @@ def _lacking(pin: Pin, versions: tuple[Version, ...], judged: Judged) -> Build |
         build = parsed_build(pin.label) if pin.label else _of_index(pin, judged, world)
         if build is None or (build.backend == "cpu" and world.os == "macos"):
             return None
-        if not _is_of_the_tables(build, judged.tables) or _is_of_others(build, pin, judged, world):
+        if _is_of_others(build, pin, judged, world):
+            return None
+        if not is_of_the_tables(build, judged.tables) and not _is_final(pin, versions, judged, world):
             return None
         rows = judged.tables.torch_builds.for_host(world.os, world.machine)
         if any(row.torch in versions and row.build == build for row in rows):
@@ -78,11 +86,24 @@ def _of_index(pin: Pin, judged: Judged, world: World) -> Build | None:
     if found is None or found.torch is None or found.torch.is_preview or judged.group.pre:
         return None
     build = parsed_build(found.torch.build)
-    is_judged = found.is_sure and found.torch.is_official and build in builds(judged.tables)
-    return build if is_judged else None
+    if build is None or not found.is_sure or not found.torch.is_official:
+        return None
+    is_told = build not in builds(judged.tables) and is_of_the_tables(build, judged.tables)  # of the index itself
+    return None if is_told else build
 
 
-def _is_of_the_tables(build: Build, tables: Tables) -> bool:
+def _is_final(pin: Pin, versions: tuple[Version, ...], judged: Judged, world: World) -> bool:
+    """Whether these releases get no further build, and the PyTorch index or PyPI alone is asked for them."""
+    found = origin(pin, judged.group, world, judged.tables)
+    if found is None or (found.torch and not found.torch.is_official):
+        return False
+    asked = [torch_index(use.url, judged.tables) for use in judged.group.indexes if use.role != "explicit"]
+    if not all(item and item.is_official for item in asked):
+        return False
+    return not judged.group.pre and all(is_settled(version, judged.tables) for version in versions)
+
+
+def is_of_the_tables(build: Build, tables: Tables) -> bool:
     """Whether the tables would hold a build of this name: not one older or newer than all they know."""
     known = [row.build for row in tables.torch_builds.rows if row.build.backend == build.backend]
     if build.backend not in {"cuda", "rocm"}:
@@ -119,6 +140,21 @@ def _no_build(pin: Pin, build: Build, versions: tuple[Version, ...], judged: Jud
     )
 
 
+def _misnamed(pin: Pin, meant: Build, versions: tuple[Version, ...], judged: Judged) -> Iterator[Finding]:
+    """A label that names CUDA as no build does: ``cu11.8``."""
+    world = next((world for world in judged.hosts if pin in world.pins), None)
+    if world is None or not _is_final(pin, versions, judged, world):
+        return
+    row = row_for(versions[0], meant, world, judged.tables)
+    yield Finding(
+        summary=Text("torch {version} has no build {label}", version=versions[0], label=pin.label),
+        why=Text("a label names CUDA without a dot: {build}", build=meant),
+        evidence=(pinned(pin),),
+        remedies=lines_remedy(judged.group, row, judged.tables),
+        place=pin.place,
+    )
+
+
 def _index_evidence(pin: Pin, judged: Judged, world: World) -> tuple[Evidence, ...]:
     found = origin(pin, judged.group, world, judged.tables)
     return (written(found.use.url, str(found.use.place)),) if found and found.use and not pin.label else ()
@@ -130,10 +166,16 @@ def _retired(pin: Pin, build: Build, judged: Judged) -> Finding:
     world = next(world for world in judged.hosts if pin in world.pins)
     return Finding(
         summary=Text("torch{spec} and the build {build}: no release has both", spec=pin.spec, build=build),
-        why=Text("the newest torch in the build {build} is {last}", build=build, last=last or "none"),
+        why=Text("the newest torch in the build {build} is {last}", build=build, last=last)
+        if last
+        else Text("no release has the build {build}", build=build),
         evidence=(pinned(pin), *_index_evidence(pin, judged, world)),
         remedies=(
-            Remedy(Text("Name the index of a build that these releases have, or torch {last}", last=last or "")),
+            Remedy(
+                Text("Name the index of a build that these releases have, or torch {last}", last=last)
+                if last
+                else Text("Name the index of a build that these releases have")
+            ),
         ),
         confidence="likely",
         place=pin.place,
@@ -149,7 +191,7 @@ def index_never_was(judged: Judged) -> Iterator[Finding]:
             continue
         build = parsed_build(found.build)
         known = builds(judged.tables)
-        if found.is_odd or (build and build not in known and _is_of_the_tables(build, judged.tables)):
+        if found.is_odd or (build and build not in known and is_of_the_tables(build, judged.tables)):
             newest = sorted({item for item in known if item.cuda}, key=_order)[-_FEW:]
             yield Finding(
                 summary=Text("the PyTorch index has no build {path}", path=found.path),
@@ -220,15 +262,20 @@ def label_without_index(judged: Judged) -> Iterator[Finding]:
 
 
 def _without_index(pin: Pin, use: IndexUse | None, judged: Judged) -> Finding:
-    url = judged.tables.indexes.url("pytorch", variant=pin.label)
+    build = parsed_build(pin.label)
+    url = judged.tables.indexes.url("pytorch", variant=build.name if build else pin.label)
     line = {"requirements": f"--extra-index-url {url}"}.get(judged.group.kind, url)
+    is_known = build in builds(judged.tables)
+    wanted = (
+        Text("Name the index of the build") if is_known else Text("Name the index that holds {label}", label=pin.label)
+    )
     why = "PyPI takes no wheel with a label: only an index of that build holds it"
     is_told = judged.group.kind in {"dockerfile", "pyproject"} or use is not None
     return Finding(
         summary=Text("torch is pinned to +{label}, and no index of {label} is named", label=pin.label),
         why=Text(why) if use is None else Text("the index that is named holds another build; {why}", why=why),
         evidence=(pinned(pin), *((written(use.url, str(use.place)),) if use else ())),
-        remedies=(Remedy(Text("Name the index of the build"), (line,)),),
+        remedies=(Remedy(wanted, (line,) if is_known else ()),),
         severity="error" if is_told else "info",
         confidence="certain" if use else "likely",
         place=pin.place,

@@ -9,6 +9,7 @@ from torchdoctor.errors import UsageError
 from torchdoctor.findings import Text
 from torchdoctor.prescribe.plan import Plan
 from torchdoctor.prescribe.shells import join
+from torchdoctor.prescribe.writers.pip import ensurepip
 from torchdoctor.prescribe.writing import Writing, Written
 
 
@@ -23,7 +24,8 @@ def write(plan: Plan, writing: Writing) -> Written:
     prefix = writing.in_prefix  # or an error: a new environment is made by the conda there, too
     lines = [tuple(_words(plan, writing, prefix))]
     if plan.owners.pip and not writing.apart:
-        lines.insert(0, (*writing.python, "-m", "pip", "uninstall", "-y", *plan.owners.pip, *plan.remove))
+        pip = (*writing.python, "-m", "pip", "uninstall", "-y", *plan.owners.pip, *plan.remove)
+        lines = [*((ensurepip(writing),) if writing.bootstrap else ()), pip, *lines]
     return Written(tuple(join(words, writing.shell) for words in lines))
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchdoctor.prescribe.plan import Plan
+from torchdoctor.prescribe.settled import pip_start
 from torchdoctor.prescribe.shells import join
-from torchdoctor.prescribe.writing import VENV, Writing, Written
+from torchdoctor.prescribe.writing import Writing, Written
 
 
 def write(plan: Plan, writing: Writing) -> Written:
@@ -27,7 +28,8 @@ def _installs(plan: Plan, writing: Writing) -> Iterator[tuple[str, ...]]:
     pre = ("--pre",) if plan.pre else ()
     index = ("--index-url", plan.index_url) if plan.index_url else ()
     if due := plan.due(plan.pins):
-        yield (*pip_words(writing, "install"), *pre, *due, *index)
+        env, option = pip_start(plan, writing)
+        yield (*env, *pip_words(writing, "install", *option), *pre, *due, *index)
     if elsewhere := plan.due(plan.elsewhere):
         yield (*pip_words(writing, "install"), *elsewhere)
 
@@ -35,13 +37,18 @@ def _installs(plan: Plan, writing: Writing) -> Iterator[tuple[str, ...]]:
 def before(plan: Plan, writing: Writing) -> Iterator[tuple[str, ...]]:
     """What must be done before pip installs: an environment and pip itself, and what is in the way taken out."""
     if writing.base:
-        yield (*writing.base, "-m", "venv", VENV)
+        yield (*writing.base, "-m", "venv", writing.venv)
     if writing.bootstrap:
-        yield (*writing.python, "-m", "ensurepip", "--upgrade")
+        yield ensurepip(writing)
     if plan.owners.conda and not writing.base:
         yield conda_removes(writing)
     if plan.remove and not writing.base:
         yield (*pip_words(writing, "uninstall", "-y"), *plan.remove)
+
+
+def ensurepip(writing: Writing) -> tuple[str, ...]:
+    """Pip itself, which comes before anything is taken out: an interpreter without one could put nothing back."""
+    return (*writing.python, "-m", "ensurepip", "--upgrade")
 
 
 def after(plan: Plan, writing: Writing) -> Iterator[tuple[str, ...]]:

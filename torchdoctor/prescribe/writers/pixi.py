@@ -20,24 +20,37 @@ _PLATFORMS = {
 
 
 def write(plan: Plan, writing: Writing) -> Written:
-    """Return the lines of pixi.toml; without ``cuda`` on the platform pixi takes builds for the CPU."""
-    file = writing.file("pixi.toml")
+    """Return the lines of pixi's file; without ``cuda`` on the platform pixi takes builds for the CPU.
+
+    That is pyproject.toml where its tables lie in there: a pixi.toml beside it would take their place, all of them.
+    """
+    in_pyproject = writing.kept is not None and writing.kept.in_pyproject
+    file = writing.file("pyproject.toml" if in_pyproject else "pixi.toml")
     manifest = ("--manifest-path", file) if writing.in_project else ()
-    return Written((join(("pixi", "install", *manifest), writing.shell),), file, tuple(_lines(plan)))
+    lines = (*_lines(plan, "tool.pixi." if in_pyproject else ""), *_of_pypi(plan, writing))
+    return Written((join(("pixi", "install", *manifest), writing.shell),), file, lines)
 
 
-def _lines(plan: Plan) -> Iterator[str]:
+def _of_pypi(plan: Plan, writing: Writing) -> Iterator[str]:
+    """What the file takes from PyPI goes: two owners of one folder overwrite each other's files."""
+    names = {"torch", *(pin.name for pin in plan.pins)}
+    for stand in writing.kept.stands if writing.kept else ():
+        if stand.name in names:
+            yield f"# no line for {stand.name} in {stand.table}: conda-forge's takes its place"
+
+
+def _lines(plan: Plan, prefix: str) -> Iterator[str]:
     row = plan.row
     if row is None:
         raise UsageError("conda-forge has no torch for a Jetson before JetPack 7: use --tool pip")
     platform = {"platform": _PLATFORMS[row.os, row.machine]}
     if row.cuda:
         platform["cuda"] = f"{row.cuda.major}.0"
-    yield "[workspace]"
+    yield f"[{prefix}workspace]"
     yield 'channels = ["conda-forge"]'
     yield f"platforms = [{toml.inline(platform)}]" if row.cuda else f"platforms = {toml.array([platform['platform']])}"
     yield ""
-    yield "[dependencies]"
+    yield f"[{prefix}dependencies]"
     for pin in plan.pins:
         yield f"{pin.name} = {toml.text(f'=={pin.version}' if pin.version else '*')}"
     if row.cuda:

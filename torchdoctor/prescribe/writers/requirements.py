@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchdoctor.prescribe.plan import Plan
+from torchdoctor.prescribe.settled import pip_start
 from torchdoctor.prescribe.shells import join
 from torchdoctor.prescribe.writers.pip import after, before, pip_words
 from torchdoctor.prescribe.writing import Writing, Written
@@ -35,6 +36,7 @@ def _lines(plan: Plan, *, alone: bool) -> Iterator[str]:
 
 
 def _installs(plan: Plan, writing: Writing, file: str) -> Iterator[tuple[str, ...]]:
-    yield (*pip_words(writing, "install"), "-r", file)
+    env, option = pip_start(plan, writing) if file == _ALONE else ((), ())
+    yield (*env, *pip_words(writing, "install", *option), "-r", file)
     if file == _ALONE and plan.elsewhere:
         yield (*pip_words(writing, "install"), *(pin.requirement for pin in plan.elsewhere))

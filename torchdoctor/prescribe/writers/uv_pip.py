@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from torchdoctor.errors import UsageError
 from torchdoctor.prescribe.plan import Plan
+from torchdoctor.prescribe.settled import uv_start
 from torchdoctor.prescribe.shells import join
 from torchdoctor.prescribe.writers.pip import conda_removes
-from torchdoctor.prescribe.writing import UNNAMED, VENV, Writing, Written
+from torchdoctor.prescribe.writing import UNNAMED, Writing, Written
 
 
 def write(plan: Plan, writing: Writing) -> Written:
@@ -26,14 +27,14 @@ def _lines(plan: Plan, writing: Writing) -> Iterator[tuple[str, ...]]:
     pre = ("--prerelease", "allow") if plan.pre else ()
     index = ("--index", plan.index_url) if plan.index_url else ()
     if writing.base:
-        yield ("uv", "venv", "--allow-existing", "--python", writing.base[-1], VENV)
+        yield ("uv", "venv", "--python", writing.base[-1], writing.venv)
     if plan.owners.conda and not writing.base:
         yield conda_removes(writing)
     if plan.remove and not writing.base:
         yield ("uv", "pip", "uninstall", *target, *override, *plan.remove)
-    uv = ("env", "-u", "UV_TORCH_BACKEND", "uv") if writing.overruled and writing.shell == "posix" else ("uv",)
+    uv, options = uv_start(plan, writing)
     if due := plan.due(plan.pins):
-        yield (*uv, "pip", "install", *target, *override, *pre, *due, *index)
+        yield (*uv, "pip", "install", *target, *override, *pre, *due, *index, *options)
     if elsewhere := plan.due(plan.elsewhere):
         yield (*uv, "pip", "install", *target, *override, *elsewhere)
     if plan.orphans and not writing.base:

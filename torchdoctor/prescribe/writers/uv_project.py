@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchdoctor.prescribe.plan import Plan, Source
+from torchdoctor.prescribe.plan import Pin, Plan, Source
 from torchdoctor.prescribe.shells import join
 from torchdoctor.prescribe.writers import toml
+from torchdoctor.prescribe.writers.standing import Standing, standing
 from torchdoctor.prescribe.writing import Writing, Written
 
 _PLATFORMS = {"linux": "linux", "windows": "win32", "macos": "darwin"}
@@ -23,10 +24,17 @@ def write(plan: Plan, writing: Writing) -> Written:
     newest = (word for pin in plan.pins if not pin.version for word in ("--upgrade-package", pin.name))
     marker = _marker(plan)
     helpers = (f"{name}; {marker}" for name in plan.helpers)  # on no index of another system
-    wanted = (*(pin.public.afresh(pre=plan.pre) for pin in (*plan.pins, *plan.elsewhere)), *helpers)
+    place = standing(plan, writing)
+    wanted = (*(_wanted(pin, plan, place) for pin in (*plan.pins, *plan.elsewhere)), *helpers)
     folder = ("--project", writing.in_project) if writing.in_project else ()
-    command = join(("uv", "add", *folder, *newest, *wanted), writing.shell)
+    command = join(("uv", "add", *folder, *place.options, *newest, *wanted), writing.shell)
     return Written((command,), writing.file("pyproject.toml") if lines else "", lines)
+
+
+def _wanted(pin: Pin, plan: Plan, place: Standing) -> str:
+    """The requirement, under the marker of the line that it is to take the place of: uv adds a second one else."""
+    requirement, marker = pin.public.afresh(pre=plan.pre), place.marker(pin.name)
+    return f"{requirement}; {marker}" if marker else requirement
 
 
 def _lines(plan: Plan, source: Source) -> Iterator[str]:

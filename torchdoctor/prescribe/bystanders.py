@@ -1,0 +1,93 @@
+"""What to say of the packages beside the chosen torch: those that it breaks, and a release made for an older one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from torchdoctor.facts import Unknown
+from torchdoctor.findings import Text
+from torchdoctor.prescribe.choose import Choice
+from torchdoctor.prescribe.companions import release_beside
+from torchdoctor.prescribe.conditions import Wish
+from torchdoctor.prescribe.host import COMPANIONS, Host
+from torchdoctor.prescribe.plan import Plan
+from torchdoctor.tables import Tables
+from torchdoctor.tables.torch_builds import TorchBuild
+
+if TYPE_CHECKING:
+    from packaging.requirements import Requirement
+
+_STAYS = "{name} {installed} stays: whether it loads beside torch {torch} is not known (--with moves it)"
+_NONE = "no {name} is known for torch {torch}: {name} {installed} stays and may not load beside it"
+_SYSTEMS = {"linux": ("linux", "Linux"), "windows": ("win32", "Windows"), "macos": ("darwin", "Darwin")}
+
+
+def broken_by(choice: Choice, plan: Plan, tables: Tables) -> Iterator[Text]:
+    """What to say of packages that stay, where torch changes: installers do not ask them, or say a word at most."""
+    row = choice.row
+    if row is None or plan.pre or not any(pin.name == "torch" for pin in plan.changes):
+        return
+    moved = {pin.name for pin in (*plan.pins, *plan.elsewhere)}
+    for name, line in choice.host.requirers:
+        if name not in moved and (wanted := _broken(line, choice.host, row)):
+            text = "{name} requires torch{wanted}: torch {torch} breaks that"
+            yield Text(text, name=name, wanted=wanted, torch=row.torch)
+    for item in choice.host.installed:
+        if item.name not in {*moved, *COMPANIONS} and tables.companions.find(item.name, item.version) is None:
+            is_made = release_beside(row, item.name, tables, choice.host) is not None
+            yield Text(_STAYS if is_made else _NONE, name=item.name, installed=item.version, torch=row.torch)
+
+
+def made_for_older(choice: Choice, plan: Plan, wish: Wish, tables: Tables) -> Iterator[Text]:
+    """That a companion which is numbered as torch is has no release of this number, where one goes beside it."""
+    row = choice.row
+    for pin in (*plan.pins, *plan.elsewhere) if row else ():
+        release = tables.companions.find(pin.name, pin.version) if pin.name in COMPANIONS else None
+        if row is None or release is None or not (pin in plan.changes or pin.name in wish.companions):
+            continue
+        first, is_numbered = release.torch_min, release.version.parts[:2] == release.torch_min.parts[:2]
+        if is_numbered and release.torch_max is None and first.parts[:2] != row.torch.parts[:2]:
+            text = "there is no {name} {torch}: {name} {version} goes with torch {first} and later"
+            yield Text(text, name=pin.name, torch=row.torch, version=pin.version, first=first)
+
+
+def _broken(line: str, host: Host, row: TorchBuild) -> str:
+    """What the line requires, where the torch that is there has it and the new one has not; else empty."""
+    requirement = _read(line)
+    if requirement is None or not _counts(requirement, host):
+        return ""
+    there = host.torch if isinstance(host.torch, str) else ""
+    if there and not _takes(requirement, there):
+        return ""  # broken already
+    return "" if _takes(requirement, f"{row.torch}+{row.build.name}") else str(requirement.specifier)
+
+
+def _read(line: str) -> Requirement | None:
+    from packaging.requirements import InvalidRequirement, Requirement
+
+    try:
+        return Requirement(line)
+    except InvalidRequirement:
+        return None
+
+
+def _counts(requirement: Requirement, host: Host) -> bool:
+    """Whether the marker holds on this host; one for an extra does not, since who asked for it is not known."""
+    if requirement.marker is None:
+        return True
+    system, platform = _SYSTEMS.get(str(host.os), ("", ""))
+    of_host = {"extra": "", "sys_platform": system, "platform_system": platform, "platform_machine": str(host.machine)}
+    if not isinstance(host.python, Unknown):
+        version = f"{host.python.major}.{host.python.minor}"
+        of_host |= {"python_version": version, "python_full_version": f"{version}.0"}
+    return requirement.marker.evaluate(of_host)
+
+
+def _takes(requirement: Requirement, version: str) -> bool:
+    from packaging.version import InvalidVersion
+
+    try:
+        return requirement.specifier.contains(version, prereleases=True)
+    except InvalidVersion:
+        return True
