@@ -230,7 +230,15 @@ def test_each_is_asked_about_another_host(check: Check, install: Install) -> Non
     done = check("--for", "gpu=none", "--for", "gpu=T4 driver=580.65.06", "-v")
     assert (done.returncode, done.stderr) == (1, "")
     assert "~/good/bin/python" in done.stdout.splitlines()[1]
-    assert done.stdout.splitlines()[1].endswith("2 targets: 1 will run it, 1 will not run it")
+    told = "2 targets: 1 will run it, 1 will not run it; gpu=T4 driver=580.65.06: "
+    reason = done.stdout.splitlines()[1].partition(told)[2]
+    assert "cpu" in reason
+    assert "gpu=none: " not in done.stdout.splitlines()[1]
+    both = check("--for", "gpu=none", "--for", "gpu=T4 driver=580.65.06", "--format", "github")
+    assert f"{told}{reason}" in both.stdout
+    assert check("--for", "gpu=none").stdout.splitlines()[1].endswith("1 target: 1 will run it")
+    many = [word for number in range(5) for word in ("--for", f"n{number}: gpu=T4 driver=580.65.06")]
+    assert check(*many).stdout.splitlines()[1].endswith("; and 2 more")
     assert "gpu=none                 runs" in done.stdout
 
 

@@ -207,6 +207,16 @@ MAC: dict[str, object] = {
 
 
 @pytest.mark.parametrize(
+    ("version", "torch"),
+    [("14", "2.15.0"), ("14.0", "2.15.0"), ("15", "2.15.0"), ("13", "2.11.0"), ("13.6", "2.11.0")],
+)
+def test_a_macos_without_a_minor_number_is_its_first(version: str, torch: str) -> None:
+    choice = choose(describe({**MAC, "os_version": version}, TABLES), Wish(), TABLES)
+    assert choice.row is not None
+    assert str(choice.row.torch) == torch
+
+
+@pytest.mark.parametrize(
     ("host", "argv", "said", "change"),
     [
         ({}, "--max-cuda 12.8 --backend cu130", "cu130 is for CUDA 13.0, which is above --max-cuda 12.8", "13.0"),

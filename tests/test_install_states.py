@@ -657,6 +657,7 @@ TWO_OWNERS = IN_CONDA._replace(packages="torch==2.9.1", conda="pytorch==2.5.1", 
         (NO_PIP, "", CU126, "conda remove"),
         (NO_PIP._replace(driver=NEW_DRIVER), "", Wish(nightly=True), "conda remove"),
         (NO_PIP, "pip", CU126, "conda remove"),
+        (NO_PIP._replace(packages="torch==2.9.1"), "", CU126, "conda remove"),
         (NO_PIP, "requirements", CU126, "conda remove"),
         (TWO_OWNERS, "mamba", Wish(), f"{ML} -m pip uninstall"),
         (TWO_OWNERS, "conda", Wish(), f"{ML} -m pip uninstall"),
@@ -670,6 +671,12 @@ def test_pip_is_there_before_anything_is_taken_out(
     assert lines[: len(brought)] == brought
     assert lines[len(brought)].startswith(first)
     assert sum("ensurepip" in line for line in lines) == len(brought)
+
+
+def test_pip_is_brought_into_conda_environments_and_uv_serves_the_others() -> None:
+    two, alone = NO_PIP._replace(packages="torch==2.9.1"), Live(has_pip=False)
+    assert not any(line.startswith("uv") for line in two.install(wish=CU126).commands)
+    assert all(line.startswith("uv") for line in alone.install(wish=CU126).commands)
 
 
 def test_uv_and_conda_alone_need_no_pip() -> None:
@@ -702,6 +709,38 @@ def test_an_environment_that_is_there_is_left_alone(tool: str, there: tuple[str,
     assert f"{made}/bin/python" in install.commands[1]
     is_told = any(f".venv is left alone, a new environment is made in {made}" in str(item) for item in install.warnings)
     assert is_told is (made != ".venv")
+
+
+def beside_venv(kind: str | None, tool: str, wish: Wish) -> Install:
+    live = SYSTEM._replace(managed=True, packages="", driver=NEW_DRIVER).facts
+    facts = replace(live, place=replace(live.place, venvs=("./.venv",), venv=kind))
+    writing = writing_for(facts, Writing(tool=tool, asked=True))
+    return install_of(choose(host_of(facts, TABLES), wish, TABLES), wish, writing, TABLES)
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("own", ""),
+        ("other", "--python .venv installs into the old one"),
+        (None, "a new environment is made in .venv-2"),
+    ],
+)
+@pytest.mark.parametrize("tool", ["pip", "uv"])
+def test_an_environment_of_the_same_python_is_used_again(kind: str | None, tool: str, said: str) -> None:
+    install = beside_venv(kind, tool, CU126)
+    told = [str(text) for text in install.warnings if ".venv is left alone" in str(text)]
+    assert [text.endswith(said) for text in told] == ([True] if said else [])
+    assert (".venv-2" in " ".join(install.commands)) is bool(said)
+    assert any(line.startswith("uv venv") for line in install.commands) is (tool == "uv" and bool(said))
+    assert not any("uninstall" in line for line in install.commands)  # the label tells whether it is right
+
+
+@pytest.mark.parametrize(("kind", "is_out"), [("own", True), ("other", False)])
+@pytest.mark.parametrize("tool", ["pip", "uv"])
+def test_what_would_pass_for_a_nightly_goes_from_one_that_is_used_again(tool: str, kind: str, *, is_out: bool) -> None:
+    commands = beside_venv(kind, tool, Wish(nightly=True)).commands
+    assert any("uninstall" in line and line.endswith(" torch") for line in commands) is is_out
 
 
 def test_requirements_take_out_last_what_nothing_needs() -> None:

@@ -22,6 +22,13 @@ dependencies = ["pytest"]
 [tool.hatch.envs.default.env-vars]
 PIP_EXTRA_INDEX_URL = "{index}"
 """
+_HATCH_ALONE = f"""[project]
+name = "x"
+dependencies = ["torch==2.8.0+{{label}}"]
+[tool.hatch.envs.default.env-vars]
+PIP_EXTRA_INDEX_URL = "{_WHL}/cu128"
+{{more}}
+"""
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +58,12 @@ def ids(report: Report) -> list[str]:
         (f"--index-url {_WHL}/cu999\ntorch>=2.4,<2.6", ["error index-lacks-version"]),
         (f"--extra-index-url {_WHL}/cu118\ntorch==2.5.1+cu11.8", ["error index-lacks-version"]),
         (f"--extra-index-url {_WHL}/cu999\ntorch==2.5.1", ["warning index-lacks-version"]),
+        ("torchvision==0.23.0+cu999", ["error index-lacks-version"]),
+        ("torchaudio==2.5.1+cu128", ["error index-lacks-version"]),
+        ("torchvision==0.23.0+cu128", []),
+        (f"--index-url {_WHL}/cu128\ntorchvision==0.23.0+cu128", []),
+        ("--index-url https://mirror.example/simple\ntorchvision==0.23.0+cu999", []),
+        ("torchvision==0.99.0+cu140", []),
         # A build that came after the tables, and one that another index or folder holds.
         ("torch==2.15.0+cu140", ["info label-without-index"]),
         (f"--index-url {_WHL}/cu140\ntorch==2.15.0+cu140", []),
@@ -160,10 +173,26 @@ def test_a_remedy_is_in_the_form_of_the_file(
         ("environment.yml", "channels:\n- conda-forge\ndependencies:\n- pytorch=2.6.0\n", []),
         ("requirements.txt", "torch=2.8.0\n", ["error manifest-unreadable"]),
         ("requirements.txt", "torch=2.8.0=py312_0\n", []),  # what conda list --export writes
+        ("requirements.txt", "torch=>2.8.0\n", ["error manifest-unreadable"]),
+        ("requirements.txt", "torch>=2.4,=<2.8\n", ["error manifest-unreadable"]),
+        ("requirements.txt", "torch==2.8.0\nnumpy=1.26\n", ["error manifest-unreadable"]),
+        ("requirements.txt", "torch==2.8.0\nnumpy=1.26.*\n", ["error manifest-unreadable"]),
+        ("requirements.txt", "numpy=1.26\npytorch-lightning=2.4\n", []),  # which conda may read
+        ("requirements.txt", "torch>=2.4,<=2.8\nnumpy==1.26.*\ntqdm~=4.66\nfire===0.6.0\nrich<14,>13\n", []),
+        ("Dockerfile", "FROM python:3.12\nRUN pip install torch 'numpy=1.26'\n", ["error manifest-unreadable"]),
+        ("Dockerfile", "FROM python:3.12\nRUN apt-get install -y git=2.39 && pip install torch\n", []),
         ("requirements.txt", "torch==2.8.0\n", []),
         ("environment.yml", "dependencies:\n- pip\n- pip:\n  - torch=2.8.0\n", ["error manifest-unreadable"]),
         ("Dockerfile", f"{_NGC}RUN pip install torch==2.8.0\n", ["warning mixed-package-sources"]),
         ("Dockerfile", f"{_NGC}RUN pip install torch 'torch>=2.4'\n", []),
+        ("Dockerfile", f"{_NGC}RUN pip install --upgrade torch torchvision\n", ["warning mixed-package-sources"]),
+        ("Dockerfile", f"{_NGC}RUN pip install -qU 'torch>=2.4'\n", ["warning mixed-package-sources"]),
+        ("Dockerfile", f"{_NGC}RUN pip install -U pip && pip install torch\n", []),
+        ("Dockerfile", f"{_NGC}RUN pip install -U transformers\n", []),
+        ("Dockerfile", f"{_NGC}RUN pip install torchvision==0.23.0\n", ["warning mixed-package-sources"]),
+        ("Dockerfile", f"{_NGC}RUN pip install 'torchvision>=0.20'\n", []),
+        ("Dockerfile", f"{_NGC}RUN pip install --no-deps torchaudio==2.8.0\n", []),
+        ("Dockerfile", "FROM python:3.12\nRUN pip install --upgrade torch torchvision==0.23.0\n", []),
         ("Dockerfile", f"{_NGC}RUN python -m venv /v && /v/bin/pip install torch==2.8.0\n", []),
         ("Dockerfile", "FROM nvcr.io/nvidia/pytorch:99.01-py3\nRUN pip install torch==2.8.0\n", []),
         (
@@ -173,6 +202,25 @@ def test_a_remedy_is_in_the_form_of_the_file(
         ),
         ("pyproject.toml", _HATCH.format(spec=">=2.2,<3", installer='installer = "uv"', index=f"{_WHL}/cu118"), []),
         ("pyproject.toml", _HATCH.format(spec=">=2.2,<3", installer="", index=f"{_WHL}/cpu"), []),
+        # Whose variables hold for the project's own dependencies as well, and for environments made from that one.
+        ("pyproject.toml", _HATCH_ALONE.format(label="cu128", more=""), []),
+        ("pyproject.toml", _HATCH_ALONE.format(label="cu128", more=f'UV_INDEX = "{_WHL}/cu128"'), []),
+        (
+            "pyproject.toml",
+            _HATCH_ALONE.format(label="cu128", more='[tool.hatch.envs.test]\ndependencies = ["pytest"]'),
+            [],
+        ),
+        ("pyproject.toml", _HATCH_ALONE.format(label="cu126", more=""), ["error label-without-index"]),
+        (
+            "pyproject.toml",
+            _HATCH_ALONE.format(label="cu126", more='[tool.hatch.envs.test]\ndependencies = ["pytest"]'),
+            ["error label-without-index"],
+        ),
+        (
+            "pyproject.toml",
+            _HATCH_ALONE.format(label="cu128", more='[tool.hatch.envs.default]\ninstaller = "uv"'),
+            ["error label-without-index"],
+        ),
     ],
 )
 def test_what_an_installer_refuses_or_does_not_read(

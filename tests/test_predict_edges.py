@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from test_predict_images import COMPAT, CPU, CUDA, GOOD, NO, YES, image_of, recording_of, report_for, told, with_compat
 
-from torchdoctor.facts import Request, Variables
+from torchdoctor.facts import Request, Trial, Variables
 from torchdoctor.intent import Ignore, Requirement
 from torchdoctor.predict.foretell import foretell
 from torchdoctor.predict.targets import target_of
@@ -123,6 +123,123 @@ def test_a_forced_compat_library_is_to_be_taken_out(tables: Tables) -> None:
     assert (item.verdict, item.commands, item.other_changes) == (NO, ("unset LD_LIBRARY_PATH",), ())
     older = told(image, tables, gpu="T4", driver="470.256.02")  # without the library it would not run either
     assert (older.verdict, str(older.change)) == (NO, "update the driver to branch 580")
+
+
+AND_OUT = ", and take the compat folder out of LD_LIBRARY_PATH"
+FORCED = [
+    # GPU, driver, put in front by LD_LIBRARY_PATH, verdict, the change
+    ("RTX 4090", "535.183.01", True, NO, f"no single change does: update the driver to 580 or newer{AND_OUT}"),
+    ("RTX 4090", "580.126.09", True, NO, "See which libcuda the loader takes, and take its folder out of the path"),
+    ("RTX 4090", "580.65.06", True, YES, ""),  # the library is that of the driver itself
+    ("RTX 4090", "535.183.01", False, NO, "update the driver to 580 or newer"),
+    ("T4", "525.60.13", True, NO, "update the driver to branch 580"),
+]
+
+
+@pytest.mark.parametrize(("gpu", "driver", "forced", "verdict", "change"), FORCED)
+def test_what_is_advised_beside_a_compat_library_makes_it_run(
+    gpu: str, driver: str, forced: bool, verdict: str, change: str, tables: Tables
+) -> None:
+    image = with_compat(image_of(CUDA, tables), forced=forced)
+    item = told(image, tables, gpu=gpu, driver=driver)
+    assert (item.verdict, str(item.change or "")) == (verdict, change), item.why
+    if AND_OUT in change:
+        bare = replace(image, env=Variables({}, complete=True))
+        assert told(bare, tables, gpu=gpu, driver="580").verdict == YES
+        assert told(bare, tables, gpu=gpu, driver=driver).verdict == NO
+
+
+@pytest.mark.parametrize(("gpu", "driver"), [(None, "570.86.15"), ("RTX 4090", "580.126.09"), ("T4", "535.183.01")])
+def test_no_change_begins_with_or(gpu: str | None, driver: str, tables: Tables) -> None:
+    image = with_compat(image_of(CUDA, tables), forced=True) if gpu == "RTX 4090" else image_of(CUDA, tables)
+    item = told(image, tables, **({"gpu": gpu} if gpu else {}), driver=driver)
+    texts = [str(text) for text in (item.change, *item.other_changes)]
+    assert [text for text in texts if text.startswith("Or ")] == []
+    assert any("pdate the " in text for text in texts), texts
+
+
+BOUNDS = [
+    # what a policy requires of the driver, the driver, verdict, the change
+    (">=580.80", "580", UNKNOWN, "it runs with driver 580.80 or newer"),
+    (">=580.80", "580.65.06", NO, "update the driver to 580.80 or newer"),
+    (">=580.80", "580.95.05", YES, ""),
+    (">=580.80", "590", YES, ""),
+    ("<580.80", "580", UNKNOWN, ""),
+    ("<580.80", "580.65.06", YES, ""),
+    ("<580.80", "590", NO, "Change the host, or the key require.driver of the policy"),
+    ("==580.95.05", "580.65.06", NO, "update the driver to 580.95.05"),
+    (">=580.80,<580.100", "580.65.06", NO, "update the driver to 580.80 or newer, and older than 580.100"),
+    (">580.80", "580.65.06", NO, "update the driver to 580.81 or newer"),
+    (">=590", "580", NO, "update the driver to 590 or newer"),
+    (">=580", "580", YES, ""),
+]
+
+
+@pytest.mark.parametrize(("wanted", "driver", "verdict", "change"), BOUNDS)
+def test_a_bare_branch_decides_no_bound_within_it(
+    wanted: str, driver: str, verdict: str, change: str, tables: Tables
+) -> None:
+    request = Request(requires=(Requirement("require.driver", wanted, "torchdoctor.toml"),))
+    (item,) = report_for(CUDA, tables, {"driver": driver, "gpu": "H100"}, request=request).targets
+    assert (item.verdict, str(item.change or "")) == (verdict, change), item.why
+    assert item.missing == ("driver=VERSION" if verdict == UNKNOWN else "")
+
+
+SETS = [
+    # what is said of the processor, verdict, what is to be said besides
+    (None, YES, ""),
+    ("sse2", UNKNOWN, "cpu=x86-64-vN"),
+    ("sse4_2,popcnt", UNKNOWN, "cpu=x86-64-vN"),
+    ("sse4_2,fma", YES, ""),
+    ("avx2", YES, ""),
+    ("x86-64-v2", NO, ""),
+    ("x86-64-v2,sse4_2", NO, ""),
+    ("x86-64-v3", YES, ""),
+    ("cmov cx8 fpu fxsr lm mmx sse sse2 syscall", NO, ""),  # a whole list
+]
+
+
+@pytest.mark.parametrize(("cpu", "verdict", "missing"), SETS)
+def test_sets_that_do_not_settle_avx_leave_it_open(cpu: str | None, verdict: str, missing: str, tables: Tables) -> None:
+    given = {"gpu": "T4", "driver": "580.65.06", **({"cpu": cpu} if cpu else {})}
+    image = replace(image_of(CUDA, tables), trial=Trial())  # torch was not imported on such a processor
+    item = told(image, tables, **given)
+    assert (item.verdict, item.missing) == (verdict, missing), item.why
+    (ignored,) = report_for(CUDA, tables, given, request=Request(ignores=(Ignore("cpu-*"),))).targets
+    assert ignored.verdict == YES, ignored.why
+
+
+OF_GPUS = [
+    # the target, what a policy requires of its GPUs, verdict, how that is told
+    ("H100,MI300X", {"min": "2"}, NO, ">=2, and it is H100, MI300X (not used by this build)"),
+    ("H100,MI300X", {"min": "1"}, YES, ""),
+    ("H100,H100", {"min": "2"}, YES, ""),
+    ("T4,T4,T4", {"min": "8"}, NO, ">=8, and it is 3 T4"),
+    ("H100", {"memory-gb": "40"}, NO, ">=1 of at least 40 GB, and it is H100 of 16 GB"),
+    ("H100", {"memory-gb": "16"}, YES, ""),
+    ("T4", {"name": "H100"}, NO, ">=1 named H100, and it is T4"),
+]
+
+
+@pytest.mark.parametrize(("gpu", "wanted", "verdict", "words"), OF_GPUS)
+def test_what_is_required_of_gpus_is_told_beside_what_is_there(
+    gpu: str, wanted: dict[str, str], verdict: str, words: str, tables: Tables
+) -> None:
+    requires = tuple(Requirement(f"require.gpus.{key}", text, "p.toml") for key, text in wanted.items())
+    request = Request(requires=requires)
+    given = {"gpu": gpu, "driver": "580.65.06", "memory": "16"}
+    (item,) = report_for(CUDA, tables, given, request=request).targets
+    assert item.verdict == verdict, item.why
+    assert (str(item.why) == f"the policy requires gpus {words}") == (verdict == NO), item.why
+
+
+@pytest.mark.parametrize(("keys", "is_said"), [(("gpus.min", "shm-gb"), True), (("shm-gb",), False)])
+def test_where_no_single_change_does_that_is_said(keys: tuple[str, ...], is_said: bool, tables: Tables) -> None:
+    request = Request(requires=tuple(Requirement(f"require.{key}", "8", "torchdoctor.toml") for key in keys))
+    report = report_for(CUDA, tables, {"gpu": "H100", "driver": "580.65.06", "shm": "4"}, request=request)
+    lines = [line.text.strip() for line in text.render(report)]
+    assert ("do: no single change does" in lines) == is_said
+    assert len([line for line in lines if line.startswith("do: ")]) == 1
 
 
 REQUIRED = [

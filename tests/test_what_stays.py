@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import sys
+import venv
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -133,6 +133,7 @@ def test_a_companion_beside_it_is_refused_or_stays(version: str, *, foreign: boo
 @pytest.fixture
 def site(tmp_path: Path) -> Site:
     """Lay files of installed packages where the examined Python looks; the metadata is that of ``name-version``."""
+    venv.EnvBuilder(symlinks=True).create(tmp_path / "venv")  # the tests' own may hold a real torch
 
     def lay(*distributions: str, files: dict[str, str] | None = None, requires: str = "") -> Path:
         there = dict(files or {})
@@ -150,7 +151,8 @@ def site(tmp_path: Path) -> Site:
 
 def with_site(torchdoctor: Run, place: Path, command: str, *more: str) -> tuple[int, str, str]:
     paths = os.pathsep.join(map(str, (ROOT, place)))
-    done = torchdoctor(command, "--python", sys.executable, *more, env={"PYTHONPATH": paths})
+    python = next((place / "venv").glob("[bS]*/python*"))
+    done = torchdoctor(command, "--python", str(python), *more, env={"PYTHONPATH": paths})
     return done.returncode, done.stdout, done.stderr
 
 
@@ -161,7 +163,8 @@ ON_CPU = ("--driver", "none", "--gpu", "none", "--tool", "pip", "--if-needed")
 @pytest.mark.parametrize("command", ["check", "install-cmd"])
 def test_a_torch_whose_files_are_gone_is_none(torchdoctor: Run, site: Site, command: str) -> None:
     place = site("torch-2.14.1+cpu")
-    status, out, _ = with_site(torchdoctor, place, command, *(("--static",) if command == "check" else ON_CPU))
+    options = ("--static", "--tool", "pip") if command == "check" else ON_CPU
+    status, out, _ = with_site(torchdoctor, place, command, *options)
     if command == "check":
         assert (status, "torch 2.14.1+cpu is listed" in out, "torch-missing" in out) == (1, True, True)
     lines = [line.partition(" -m ")[2] for line in out.splitlines() if " -m pip " in line]
@@ -184,6 +187,28 @@ def test_what_is_left_of_torch_is_told_by_its_files(
     place = site("torch-2.14.1+cpu", files=files)
     _, out, _ = with_site(torchdoctor, place, "install-cmd", *ON_CPU)
     assert (out == "") is is_there
+
+
+@pytest.mark.parametrize("asked", [(), ("--with", "torchvision")])
+@pytest.mark.parametrize(
+    ("files", "is_there"),
+    [
+        ({}, False),
+        ({"torchvision/__init__.py": ""}, True),
+        ({"torchvision-0.29.1+cpu.dist-info/direct_url.json": "{}"}, True),  # editable: its files may lie anywhere
+    ],
+)
+def test_a_companion_whose_files_are_gone_comes_again(
+    torchdoctor: Run, site: Site, files: dict[str, str], asked: tuple[str, ...], *, is_there: bool
+) -> None:
+    place = site("torch-2.14.1+cpu", "torchvision-0.29.1+cpu", files={**TORCH, **files})
+    _, out, _ = with_site(torchdoctor, place, "install-cmd", *ON_CPU, "--torch", "2.14.1", *asked)
+    lines = [line.partition(" -m ")[2] for line in out.splitlines() if " -m pip " in line]
+    assert (lines == []) is is_there
+    if not is_there:
+        assert lines[0] == "pip uninstall -y torchvision"
+        assert lines[1].startswith("pip install torchvision==0.29.1")
+        assert "torch==" not in out
 
 
 def left(**more: Any) -> Live:
@@ -289,6 +314,11 @@ def test_install_cmd_names_an_app_that_pins_torch(torchdoctor: Run, site: Site) 
     [
         ("torch==2.9.1+cu128 torchcodec==0.8.1", "2.15.0", "no torchcodec is known for torch 2.15.0: torchcodec 0.8.1"),
         ("torch==2.9.1+cu128 torchcodec==0.8.1", "2.14.1", "torchcodec 0.8.1 stays: whether it loads beside torch"),
+        (
+            "torch==2.9.1+cu128 torchcodec==0.8.1",
+            "2.10.0",
+            "which torchcodec goes with torch 2.10.0 is not in the",
+        ),
         ("torch==2.9.1+cu128 torchcodec==0.8.1", "2.9.1", ""),
         ("torch==2.9.1+cu128", "2.15.0", ""),
     ],
@@ -298,6 +328,26 @@ def test_a_companion_that_no_table_holds_is_spoken_of_where_torch_moves(packages
     told = [str(text) for text in install.warnings if "torchcodec" in str(text)]
     assert len(told) == bool(said)
     assert all(text.startswith(said) for text in told)
+
+
+@pytest.mark.parametrize(("spec", "is_said"), [("2.9.1", False), ("2.10.0", True)])
+def test_and_says_nothing_where_another_build_of_the_same_torch_comes(spec: str, *, is_said: bool) -> None:
+    live, wish = Live("torch==2.9.1+cu128 torchcodec==0.8.1", driver=NEW_DRIVER), Wish("cu126", torch(f"=={spec}"))
+    install = live.install(wish=wish)
+    assert install.needed
+    assert any("torchcodec" in str(text) for text in install.warnings) is is_said
+
+
+@pytest.mark.parametrize(
+    ("line", "is_said"),
+    [("torch==2.9.1", True), ("torch<2.12", True), ("torch>=2.9", False), ("torch!=2.10.0", False)],
+)
+def test_a_nightly_breaks_what_asks_for_a_release(line: str, *, is_said: bool) -> None:
+    host = host_of(Live("torch==2.9.1+cu128 torchcodec==0.8.1", driver=NEW_DRIVER).facts, TABLES)
+    host, wish = replace(host, requirers=(("vllm", line),)), Wish(nightly=True)
+    told = list(map(str, install_of(choose(host, wish, TABLES), wish, Writing(tool="pip"), TABLES).warnings))
+    assert any(text.startswith("vllm requires torch") and "torch nightly breaks" in text for text in told) is is_said
+    assert any("torchcodec 0.8.1 stays" in text and "beside a nightly torch" in text for text in told)
 
 
 @pytest.mark.parametrize(

@@ -94,6 +94,7 @@ class Place:
     project: str | None | Unknown = Unknown("tool of the project")  # uv-project, poetry, pdm, pixi, hatch, conda, uv
     project_folder: str | None | Unknown = Unknown("folder of the project")  # known where it is not the current one
     venvs: tuple[str, ...] | None | Unknown = Unknown("list of environments in the current folder")  # .venv, .venv-2
+    venv: str | None | Unknown = Unknown("maker of the .venv")  # own: the examined Python; other; None: no environment
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -307,9 +308,7 @@ class Trial:
     init_error: str | None | Unknown = Unknown("error of starting the devices")
     probes: tuple[Probe, ...] | None | Unknown = Unknown("result of the smoke tests")
     repro: Mapping[str, object] | None | Unknown = Unknown("judgement of reproducibility")
-    bench: tuple[Mapping[str, object], ...] | None | Unknown = Unknown(
-        "result of the benchmark"
-    )  # events of target/bench.py
+    bench: tuple[Mapping[str, object], ...] | None | Unknown = Unknown("result of the benchmark")  # of target/bench.py
 
 
 @record(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,7 @@ Fixer = Literal["user", "admin", "provider"]
 Risk = Literal["safe", "changes-system"]
 
 UNEXPLAINED = ""  # of a finding that stands for itself whatever else is found; None leaves that to the checks' order
+_OTHERWISE = "Or "  # as the words of a second remedy begin
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
 
 
@@ -41,6 +42,12 @@ class Text:
 
     def __hash__(self) -> int:
         return hash((self.template, tuple(sorted(self.values.items()))))
+
+
+def standing_alone(text: Text) -> Text:
+    """A remedy's words where the remedy before it is not told: nothing is left to say "or" to."""
+    words = text.template.removeprefix(_OTHERWISE)
+    return text if words == text.template else Text(f"{words[:1].upper()}{words[1:]}", **text.values)
 
 
 def sentence(words: str) -> str:

@@ -62,6 +62,11 @@ class Version(Ordered):
         """The key of ordering."""
         return self.parts
 
+    def reaches(self, floor: Version) -> bool:
+        """Whether it is the floor or newer; parts that are left out are zeros: 14 reaches 14.0, and not 14.1."""
+        missing = (0,) * (len(floor.parts) - len(self.parts))
+        return (*self.parts, *missing) >= floor.parts
+
     def __str__(self) -> str:
         return ".".join(map(str, self.parts))
 

@@ -19,7 +19,7 @@ class Check:
 
     id: str
     severity: Severity
-    family: str
+    topic: str  # its file: host.python
     meaning: str
     rule: Rule
     parent: str = ""
@@ -27,6 +27,11 @@ class Check:
     decides: bool = False
     spares_torch: bool = False
     by_admin: bool = False
+
+    @property
+    def family(self) -> str:
+        """The package of its file."""
+        return self.topic.partition(".")[0]
 
 
 CHECKS: dict[str, Check] = {}
@@ -53,11 +58,15 @@ def check(
         if id in CHECKS:
             raise ValueError(f"two checks are named {id}")
         words = (rule.__doc__ or _as_words(id)).strip().splitlines()
-        family = rule.__module__.split(".")[-2]
-        CHECKS[id] = Check(id, severity, family, words[0], rule, parent, after, decides, spares_torch, by_admin)
+        topic = _topic(rule.__module__)
+        CHECKS[id] = Check(id, severity, topic, words[0], rule, parent, after, decides, spares_torch, by_admin)
         return rule
 
     return register
+
+
+def _topic(module: str) -> str:
+    return ".".join(module.split(".")[-2:])
 
 
 def _as_words(id: str) -> str:  # noqa: A002 - an id is an id
@@ -80,7 +89,7 @@ def told(module: str, id: str, meaning: str, *, severity: Severity, **options: A
     """Register a finding that only the text of an error proves (see checks/quoted.py), for the family of a module."""
     if id in CHECKS:
         raise ValueError(f"two checks are named {id}")
-    CHECKS[id] = Check(id, severity, module.split(".")[-2], meaning, told_by_a_text, **options)
+    CHECKS[id] = Check(id, severity, _topic(module), meaning, told_by_a_text, **options)
 
 
 def told_by_a_text(facts: Facts, _tables: Tables) -> Iterator[Finding]:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
+from torchdoctor.checks.drivers import FULL_DRIVER
 from torchdoctor.checks.floors import judged_floor
 from torchdoctor.checks.judged import Judged, unknown_in
 from torchdoctor.facts import Facts, Gpu, Unknown, is_known, value_or
 from torchdoctor.intent import Requirement
 from torchdoctor.policy.gpus import GB, counted, of_nvidia
 from torchdoctor.policy.kinds import ANY, capabilities, drivers, pattern
-from torchdoctor.values import Build, GpuArch
+from torchdoctor.values import Build, DriverVersion, GpuArch
 
 _GPUS, _PACKAGES, _FLOORS = "require.gpus.", "require.packages.", "bench."
 _LAST_PATCH = ".999"
@@ -83,7 +85,10 @@ def _words(item: Requirement) -> list[str]:
 
 
 def _driver(facts: Facts, item: Requirement) -> Judged:
-    return _by(item, "driver.version", facts.driver.version, drivers(item.wanted).holds)
+    version, path, range_ = facts.driver.version, "driver.version", drivers(item.wanted)
+    if isinstance(version, DriverVersion) and range_.holds(version) is None:
+        return unknown_in(item, path, Unknown(FULL_DRIVER))
+    return _by(item, path, version, lambda number: range_.holds(number) is True)
 
 
 def _shm(facts: Facts, item: Requirement) -> Judged:
@@ -99,7 +104,7 @@ def _capability(facts: Facts, item: Requirement) -> Judged:
         return unknown_in(item, path, facts.gpus)
     seen = [gpu.compute_capability for gpu in of_nvidia(facts)]
     told = [fact for fact in seen if fact is not None and not isinstance(fact, Unknown)]
-    low = [fact for fact in told if not capabilities(item.wanted).holds(fact)]
+    low = [fact for fact in told if capabilities(item.wanted).holds(fact) is False]
     if low or not seen:
         return Judged(item, False, path, ", ".join(map(str, low)) or "none")
     for missing in (fact for fact in seen if isinstance(fact, Unknown)):
@@ -118,17 +123,35 @@ def _package(facts: Facts, item: Requirement) -> Judged:
 def _gpus(facts: Facts, items: Sequence[Requirement]) -> Judged:
     """So many GPUs of a name and with so much memory; one that may or may not fit leaves it open."""
     said = {item.key.removeprefix(_GPUS): item.wanted for item in items}
-    words = ", ".join(f"{name} = {wanted}" for name, wanted in said.items())
-    whole = Requirement("require.gpus", words, items[0].source)
+    whole = Requirement("require.gpus", _wanted(said), items[0].source)
     if isinstance(facts.gpus, Unknown):
         return unknown_in(whole, "gpus", facts.gpus)
     least = int(said.get("min", "1"))
     answers = [_fits(gpu, said) for gpu in counted(facts)]
-    names = ", ".join(value_or(gpu.name, "a GPU") for gpu in facts.gpus or ()) or "none"
     if answers.count(True) < least <= sum(answer is not False for answer in answers):
         missing = next(answer for answer in answers if isinstance(answer, Unknown))
         return unknown_in(whole, "gpus", missing)
-    return Judged(whole, answers.count(True) >= least, "gpus", names)
+    return Judged(whole, answers.count(True) >= least, "gpus", _there(facts, said))
+
+
+def _wanted(said: dict[str, str]) -> str:
+    """What is required of the GPUs, as a sentence has it."""
+    name = f" named {said['name']}" if "name" in said else ""
+    memory = f" of at least {said['memory-gb']} GB" if "memory-gb" in said else ""
+    return f">={said.get('min', '1')}{name}{memory}"
+
+
+def _there(facts: Facts, said: dict[str, str]) -> str:
+    """The GPUs that are there, those alike told once, with what is asked of them."""
+    used = counted(facts)
+    words = Counter(_described(gpu, said, is_used=gpu in used) for gpu in value_or(facts.gpus, None) or ())
+    return ", ".join(f"{number} {word}" if number > 1 else word for word, number in words.items()) or "none"
+
+
+def _described(gpu: Gpu, said: dict[str, str], *, is_used: bool) -> str:
+    memory = value_or(gpu.memory, None)
+    size = f" of {memory / GB:.3g} GB" if memory and "memory-gb" in said else ""
+    return f"{value_or(gpu.name, None) or 'a GPU'}{size}{'' if is_used else ' (not used by this build)'}"
 
 
 def _fits(gpu: Gpu, said: dict[str, str]) -> bool | Unknown:

@@ -26,6 +26,7 @@ SCHEMA = "torchdoctor.environments/1"
 _WORST_FIRST = ("fail", "unknown", "warn", "info", "ok")
 _WORDS = {"warn": "warning"}  # as the first word of a report has it
 _MOST = 20  # environments without a torch that are named
+_MOST_TARGETS = 3  # hosts of --for that are named with their reason
 _FORMATS = ("text", "json", "github", "quiet")
 _SEVERITIES = {"fail": "error", "unknown": "error", "warn": "warning", "info": "info"}
 
@@ -151,7 +152,11 @@ def _line(item: Examined, fail_on: str) -> Line:
 def _about(item: Examined, fail_on: str) -> str:
     from torchdoctor.render.text import verdict
 
-    return verdict(item.report, fail_on).partition(": ")[2] if item.report else f"cannot be asked: {item.error}"
+    if item.report is None:
+        return f"cannot be asked: {item.error}"
+    amiss = [f"{one.name}: {one.why}" for one in item.report.targets if one.verdict != "runs"]
+    more = (f"and {len(amiss) - _MOST_TARGETS} more",) if len(amiss) > _MOST_TARGETS else ()
+    return "; ".join((verdict(item.report, fail_on).partition(": ")[2], *amiss[:_MOST_TARGETS], *more))
 
 
 def _report(item: Examined, fail_on: str) -> list[Line]:

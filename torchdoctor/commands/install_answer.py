@@ -28,7 +28,7 @@ from torchdoctor.prescribe.writers import OF_PROJECTS, choose_for
 from torchdoctor.prescribe.writing import Writing, writing_for
 from torchdoctor.readers.installer_settings import settings_of
 from torchdoctor.readers.live_conda import taken_names
-from torchdoctor.readers.live_packages import requirers_of_torch
+from torchdoctor.readers.live_packages import gone_companions, requirers_of_torch
 from torchdoctor.readers.project_files import kept, named
 from torchdoctor.reading import facts_of
 from torchdoctor.recording import Recording
@@ -96,7 +96,7 @@ def _host(options: argparse.Namespace, tables: Tables, recording: Recording | No
                 raise UsageError(writing.what_is_lost)
             writing = writing._replace(taken=taken_names(recording), settings=settings_of(recording))
         host = with_named(host_of(facts, tables), named(recording, writing.tool, COMPANIONS))
-        host = replace(host, requirers=requirers_of_torch(recording))
+        host = replace(host, requirers=requirers_of_torch(recording), gone=gone_companions(recording))
         host, writing = _in_project(host, writing._replace(if_needed=options.if_needed), recording)
         return describe(given, tables, host), writing
     except DescriptionError as error:

@@ -27,6 +27,7 @@ class Pin(NamedTuple):
     text: str = ""
     channel: str = ""  # of conda
     asks_gpu: bool = False  # its build of conda is one for CUDA
+    is_upgrade: bool = False  # the command installs the newest even where one is there
 
     @property
     def exact(self) -> str:
@@ -123,6 +124,7 @@ class Group(NamedTuple):
     platforms: tuple[tuple[str, str], ...] = ()  # of conda and images; empty: all
     beside: tuple[Pin, ...] = ()  # what another installer puts into the same environment
     named: frozenset[str] = frozenset()  # packages that any group of the same file names
+    elsewhere: tuple[IndexUse, ...] = ()  # indexes that the same file names for an environment it may be installed in
     is_complete: bool = True  # every package that is installed is named: False where a project's own are not seen
 
     def find(self, name: str) -> tuple[Pin, ...]:

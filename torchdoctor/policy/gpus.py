@@ -1,4 +1,4 @@
-"""Which GPUs a policy counts: those that some build of torch uses."""
+"""Which GPUs a policy counts: those of the vendor that the build of torch is for; without one, those of any."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ from torchdoctor.facts import Facts, Gpu, Unknown, value_or
 from torchdoctor.values import Build
 
 GB = 10**9
-_VENDORS = {"nvidia", "amd", "apple"}  # of Intel's only for a build for XPUs
+_VENDORS = frozenset({"nvidia", "amd", "apple"})  # of Intel's only for a build for XPUs
+_OF_BACKENDS = {"cuda": {"nvidia"}, "rocm": {"amd"}, "mps": {"apple"}, "xpu": {"intel"}}
 
 
 def counted(facts: Facts) -> tuple[Gpu, ...]:
     """The GPUs that count; one of no known vendor may be any."""
     build = facts.torch.build
-    is_xpu = isinstance(build, Build) and build.backend == "xpu"
-    return tuple(gpu for gpu in _known(facts) if is_xpu or value_or(gpu.vendor, "nvidia") in _VENDORS)
+    vendors = _OF_BACKENDS.get(build.backend, _VENDORS) if isinstance(build, Build) else _VENDORS
+    return tuple(gpu for gpu in _known(facts) if isinstance(gpu.vendor, Unknown) or gpu.vendor in vendors)
 
 
 def of_nvidia(facts: Facts) -> tuple[Gpu, ...]:

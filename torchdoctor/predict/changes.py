@@ -7,14 +7,16 @@ from typing import NamedTuple
 
 from torchdoctor.checks.drivers import FULL_DRIVER, is_jetson
 from torchdoctor.facts import Driver, Facts, Unknown, Variables, value_or
-from torchdoctor.findings import Finding, Text
+from torchdoctor.findings import Finding, Text, standing_alone, unsetting
+from torchdoctor.intent import Requirement
+from torchdoctor.policy.kinds import drivers
 from torchdoctor.predict.compat import ID as COMPAT
 from torchdoctor.predict.targets import Target
 from torchdoctor.predict.verdict import Judged, codes, judge, with_driver
 from torchdoctor.prescribe.drivers import first_for, first_number
 from torchdoctor.prescribe.host import Host
 from torchdoctor.prescribe.prescribe import prescribe
-from torchdoctor.prescribe.remedy_commands import with_written_commands
+from torchdoctor.prescribe.remedy_commands import with_written_commands, written
 from torchdoctor.prescribe.writing import Writing
 from torchdoctor.records import replace
 from torchdoctor.tables import Tables
@@ -22,6 +24,7 @@ from torchdoctor.values import Build, DriverVersion
 
 _CODE = frozenset({"torch-arch-missing"})
 _NO_GPU = frozenset({"no-gpu"})
+_DRIVER_KEY = "require.driver"
 _LOADER_PATH = "LD_LIBRARY_PATH"
 _DRIVER = getattr(Driver().version, "what", "")
 
@@ -39,6 +42,7 @@ class Trials:
     def __init__(self, image: Facts, tables: Tables) -> None:
         self.image, self.tables = image, tables
         self._known: dict[object, bool] = {}
+        self._without: dict[str, Trials] = {}
 
     def runs(self, target: Target, driver: DriverVersion) -> bool:
         """Whether it runs on the target with this driver."""
@@ -47,11 +51,12 @@ class Trials:
             self._known[other.key] = judge(self.image, other, self.tables).runs
         return self._known[other.key]
 
-    def runs_without(self, variable: str, target: Target) -> bool:
-        """Whether it runs on the target once the image does not set this variable."""
+    def without(self, variable: str) -> Trials:
+        """The same image, which does not set this variable."""
         env = self.image.env
         values = {name: value for name, value in env.values.items() if name != variable}
-        return judge(replace(self.image, env=Variables(values, env.complete)), target, self.tables).runs
+        bare = replace(self.image, env=Variables(values, env.complete))
+        return self._without.setdefault(variable, Trials(bare, self.tables))
 
 
 def changes(judged: Judged, target: Target, writing: Writing, trials: Trials) -> tuple[Change, ...]:
@@ -69,7 +74,12 @@ def changes(judged: Judged, target: Target, writing: Writing, trials: Trials) ->
         *_another_driver(judged, target, trials),
         *_another_gpu(judged, tables),
     )
-    return found or tuple(_of_finding(judged, writing)) or tuple(_first_of_several(judged, writing, tables))
+    return (
+        found
+        or tuple(_driver_without_compat(judged, target, writing, trials))
+        or tuple(_of_finding(judged, writing))
+        or tuple(_first_of_several(judged, writing, tables))
+    )
 
 
 def _another_build(judged: Judged, writing: Writing, tables: Tables) -> Iterator[Change]:
@@ -84,8 +94,19 @@ def _another_build(judged: Judged, writing: Writing, tables: Tables) -> Iterator
 
 def _without_compat(judged: Judged, target: Target, writing: Writing, trials: Trials) -> Iterator[Change]:
     """The driver's own libcuda, where the image's compat one is all that is in the way."""
-    if {item.id for item in judged.roots} == {COMPAT} and trials.runs_without(_LOADER_PATH, target):
+    without = trials.without(_LOADER_PATH)
+    if {item.id for item in judged.roots} == {COMPAT} and judge(without.image, target, trials.tables).runs:
         yield from _of_finding(judged, writing)
+
+
+def _driver_without_compat(judged: Judged, target: Target, writing: Writing, trials: Trials) -> Iterator[Change]:
+    """Another driver and its own libcuda, where the GPU takes no compat one and the driver is too old without it."""
+    if COMPAT not in {item.id for item in judged.roots}:
+        return
+    for driver in _another_driver(judged, target, trials.without(_LOADER_PATH)):
+        words = "no single change does: {driver}, and take the compat folder out of {variable}"
+        lines = written((unsetting(_LOADER_PATH),), value_or(judged.facts.os.name, ""), writing.shell)
+        yield Change(Text(words, driver=driver.text, variable=_LOADER_PATH), lines)
 
 
 def _another_driver(judged: Judged, target: Target, trials: Trials) -> Iterator[Change]:
@@ -95,16 +116,16 @@ def _another_driver(judged: Judged, target: Target, trials: Trials) -> Iterator[
     is_for_others = gpus is not None and not any(gpu.vendor == "nvidia" for gpu in gpus)
     if build is None or build.cuda is None or is_for_others or is_jetson(judged.facts, trials.tables):
         return
-    candidates = _drivers(build, host, trials.tables)
+    candidates = _drivers(build, host, judged.facts.request.requires, trials.tables)
     first = next((driver for driver in candidates if trials.runs(target, driver)), None)
     if first is None:
         return
     last = next(driver for driver in reversed(candidates) if trials.runs(target, driver))
-    is_last = last == candidates[-1]
+    end = next((driver for driver in candidates if driver > last), None)
     if isinstance(host.driver, DriverVersion) and first <= host.driver and last.branch == host.driver.branch:
         return  # it is one of these, and what is in the way is no matter of its branch
-    words = _told(host, first, is_open=judged.verdict == "unknown") + _range(first, last, is_last=is_last)
-    yield Change(Text(words, first=first, last=last.branch))
+    words = _told(host, first, is_open=judged.verdict == "unknown") + _range(first, last, end)
+    yield Change(Text(words, first=first, last=last.branch, end=end))
 
 
 def _told(host: Host, first: DriverVersion, *, is_open: bool) -> str:
@@ -116,22 +137,40 @@ def _told(host: Host, first: DriverVersion, *, is_open: bool) -> str:
     return "update the driver to " if first > host.driver else "use driver "
 
 
-def _range(first: DriverVersion, last: DriverVersion, *, is_last: bool) -> str:
-    if is_last:
+def _range(first: DriverVersion, last: DriverVersion, end: DriverVersion | None) -> str:
+    """From the first up to the last that runs; ``end`` is the first after these that does not."""
+    if end is None:
         return "{first} or newer"
+    if end.branch == last.branch:
+        return "{first}" if end == _after(first) else "{first} or newer, and older than {end}"
     if first.branch == last.branch:
         return "branch {last}" if first.parts == (last.branch,) else "branch {last}, from {first} on"
     return "{first} up to branch {last}"
 
 
-def _drivers(build: Build, host: Host, tables: Tables) -> list[DriverVersion]:
-    """The drivers to try, oldest first: the floor, the beginning of each branch above it, and the GPUs' first ones."""
+def _after(driver: DriverVersion) -> DriverVersion:
+    """The number after this one, as far as it is written."""
+    return DriverVersion((*driver.parts[:-1], driver.parts[-1] + 1))
+
+
+def _of_policy(requires: Sequence[Requirement]) -> Iterator[DriverVersion]:
+    """The releases at which the answer of a policy may turn; the branches are tried in any case."""
+    for item in requires:
+        if item.key == _DRIVER_KEY:
+            bounds = (bound for _, bound in drivers(item.wanted).bounds if isinstance(bound, DriverVersion))
+            for bound in bounds:
+                yield from (bound, _after(bound)) if len(bound.parts) > 1 else (bound,)
+
+
+def _drivers(build: Build, host: Host, requires: Sequence[Requirement], tables: Tables) -> list[DriverVersion]:
+    """The drivers to try, oldest first: the floor, the beginning of each branch above it, the GPUs' and policy's."""
     line, gpus = host.driver_line, () if isinstance(host.gpus, Unknown) else host.gpus
     floor = tables.cuda_drivers.floor(build.cuda, line) if build.cuda else None
     if floor is None:
         return []
     rows = tables.driver_branches.rows
     numbers = {number for branch in rows for number in (first_number(branch, line), first_for(gpus, branch, line))}
+    numbers.update(_of_policy(requires))
     return sorted({floor, *(number for number in numbers if number > floor)}, key=lambda number: number.parts)
 
 
@@ -160,7 +199,7 @@ def _of_finding(judged: Judged, writing: Writing) -> Iterator[Change]:
     for finding in told:
         for remedy in finding.remedies:
             if not remedy.installs:
-                yield Change(remedy.text, tuple(map(str, remedy.commands)))
+                yield Change(standing_alone(remedy.text), tuple(map(str, remedy.commands)))
 
 
 def _first_of_several(judged: Judged, writing: Writing, tables: Tables) -> Iterator[Change]:

@@ -30,8 +30,11 @@ class Compat(NamedTuple):
     forced: bool
 
     def is_used_on(self, driver: DriverVersion) -> bool:
-        """Whether it stands in for the driver's own: always where it is forced, else only for an older driver."""
-        return self.forced or driver.branch < self.driver.branch
+        """Whether it stands in for the driver's own: always where it is forced, else only for an older driver.
+
+        Beside the driver that it belongs to it is that driver's own.
+        """
+        return driver != self.driver and (self.forced or driver.branch < self.driver.branch)
 
 
 def compat_of(facts: Facts, tables: Tables) -> Compat | None:

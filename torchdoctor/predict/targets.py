@@ -22,6 +22,8 @@ BROUGHT = ("python", "torch")
 KEYS = ("name", *_OF_HOSTS, *BROUGHT)
 _MOST_GPUS = 64
 _DECISIVE = "avx"  # what is asked of a processor
+# Sets were named, and whether that one is there does not follow: other than where nothing is said of the processor.
+UNSETTLED = Unknown("whether the processor has AVX")
 _FLAG = re.compile(r"[a-z0-9][a-z0-9_.-]{1,30}")
 _TRUTHS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
@@ -135,7 +137,7 @@ def _flags(value: Any, tables: Tables) -> frozenset[str] | Unknown:
             raise DescriptionError(f"cpu {name[:40]!r} is no level or instruction set of the tables{meant}")
         found.update(flags)
     tells_all = is_whole or any(map(levels.is_level, names))
-    return frozenset(found) if tells_all or _DECISIVE in found else Cpu().flags  # type: ignore[return-value]  # unknown
+    return frozenset(found) if tells_all or _DECISIVE in found else UNSETTLED
 
 
 def _bytes(key: str, value: Any) -> int | Unknown:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from torchdoctor.checks.drivers import FULL_DRIVER
@@ -26,7 +27,7 @@ from torchdoctor.policy.setting_aside import set_aside
 from torchdoctor.predict.compat import breaks, own_libraries, unserved_branch
 from torchdoctor.predict.demands import other_platform, unmet_requirement
 from torchdoctor.predict.placed import placed
-from torchdoctor.predict.targets import Target
+from torchdoctor.predict.targets import UNSETTLED, Target
 from torchdoctor.records import replace
 from torchdoctor.run_checks import run_checks
 from torchdoctor.tables import Tables
@@ -34,6 +35,7 @@ from torchdoctor.values import Build, DriverVersion, GpuArch
 
 # Checks beside those that decide by themselves without whose answer nothing is sure.
 _NEEDED = frozenset({"torch-missing", "jetson-wheel", "rocm-gfx-unsupported"})
+_AVX = "cpu-instructions-missing"
 _FOR_WHEELS = "python-unsupported"
 # What to add to a target's description, by the name of the fact that is missing.
 _KEYS = {
@@ -44,10 +46,10 @@ _KEYS = {
     Place().jetpack: "jetpack=VERSION|none",
     Os().machine: "machine=x86_64|aarch64",
     Gpu().name: "gpu=NAME",
-    Gpu().name: "gpu=NAME",
     Gpu().memory: "memory=GB",
     Memory().shm: "shm=GB",
     Os().libc: "libc=glibc-X.YY|musl",
+    UNSETTLED: "cpu=x86-64-vN",
 }
 _HOW_TO_SAY = {
     **{fact.what: key for fact, key in _KEYS.items() if isinstance(fact, Unknown)},
@@ -97,7 +99,7 @@ def judge(image: Facts, target: Target, tables: Tables) -> Judged:
     ids = {item.id for item in found}
     first = ((demand,) if demand else ()) + tuple(item for item in before if item and item.id not in ids)
     findings, ignored = set_aside((*first, *found), facts.request)
-    missing = _missing(facts, outcomes)
+    missing = _missing(facts, outcomes) or (UNSETTLED.what if _turns_on_avx(facts, tables) else "")
     aside = tuple(item.finding for item in ignored if item.finding.severity == "error")
     return Judged(facts, findings, _verdict(findings, missing), missing, aside=aside)
 
@@ -128,6 +130,17 @@ def _missing(facts: Facts, outcomes: Sequence[Outcome]) -> str:
         key=lambda what: order.index(what) if what in order else len(order),
     )
     return crashed.reason if crashed else next(iter(skipped), "")
+
+
+def _turns_on_avx(facts: Facts, tables: Tables) -> bool:
+    """Whether the sets that were named of the processor leave it open, and without AVX something would be found."""
+    if facts.cpu.flags != UNSETTLED:
+        return False
+    without = replace(facts, cpu=replace(facts.cpu, flags=frozenset()))
+    with suppress(NotKnownError, NotThereError):
+        found = tuple(replace(item, id=_AVX) for item in CHECKS[_AVX].rule(without, tables))
+        return bool(set_aside(found, facts.request)[0])
+    return False
 
 
 def _is_needed(id: str, facts: Facts) -> bool:  # noqa: A002 - an id is an id

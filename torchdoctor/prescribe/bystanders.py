@@ -20,23 +20,46 @@ if TYPE_CHECKING:
 
 _STAYS = "{name} {installed} stays: whether it loads beside torch {torch} is not known (--with moves it)"
 _NONE = "no {name} is known for torch {torch}: {name} {installed} stays and may not load beside it"
+_NOT_TOLD = "which {name} goes with torch {torch} is not in the tables: {name} {installed} stays"
+_BESIDE_NIGHTLY = "{name} {installed} stays and may not load beside a nightly torch"
 _SYSTEMS = {"linux": ("linux", "Linux"), "windows": ("win32", "Windows"), "macos": ("darwin", "Darwin")}
 
 
 def broken_by(choice: Choice, plan: Plan, tables: Tables) -> Iterator[Text]:
     """What to say of packages that stay, where torch changes: installers do not ask them, or say a word at most."""
     row = choice.row
-    if row is None or plan.pre or not any(pin.name == "torch" for pin in plan.changes):
+    if row is None or not any(pin.name == "torch" for pin in plan.changes):
         return
     moved = {pin.name for pin in (*plan.pins, *plan.elsewhere)}
+    coming = _nightly(tables) if plan.pre else f"{row.torch}+{row.build.name}"
     for name, line in choice.host.requirers:
-        if name not in moved and (wanted := _broken(line, choice.host, row)):
+        if name not in moved and (wanted := _broken(line, choice.host, coming)):
             text = "{name} requires torch{wanted}: torch {torch} breaks that"
-            yield Text(text, name=name, wanted=wanted, torch=row.torch)
+            yield Text(text, name=name, wanted=wanted, torch="nightly" if plan.pre else row.torch)
+    if not plan.pre and _public(choice.host) == str(row.torch):
+        return  # what loads beside this version does beside its other builds
     for item in choice.host.installed:
         if item.name not in {*moved, *COMPANIONS} and tables.companions.find(item.name, item.version) is None:
-            is_made = release_beside(row, item.name, tables, choice.host) is not None
-            yield Text(_STAYS if is_made else _NONE, name=item.name, installed=item.version, torch=row.torch)
+            text = _BESIDE_NIGHTLY if plan.pre else _what_stays(item.name, choice, row, tables)
+            yield Text(text, name=item.name, installed=item.version, torch=row.torch)
+
+
+def _what_stays(name: str, choice: Choice, row: TorchBuild, tables: Tables) -> str:
+    """What to say of one that is in no table: one begins later than this torch, and tells nothing of it."""
+    if release_beside(row, name, tables, choice.host) is not None:
+        return _STAYS
+    is_told = any(release.torch_min <= row.torch for release in tables.companions.releases(name))
+    return _NONE if is_told else _NOT_TOLD
+
+
+def _nightly(tables: Tables) -> str:
+    """The least version that a nightly has: it comes before the release after the newest."""
+    major, minor = max(row.torch for row in tables.torch_builds.rows).parts[:2]
+    return f"{major}.{minor + 1}.0.dev0"
+
+
+def _public(host: Host) -> str:
+    return host.torch.partition("+")[0] if isinstance(host.torch, str) else ""
 
 
 def made_for_older(choice: Choice, plan: Plan, wish: Wish, tables: Tables) -> Iterator[Text]:
@@ -52,7 +75,7 @@ def made_for_older(choice: Choice, plan: Plan, wish: Wish, tables: Tables) -> It
             yield Text(text, name=pin.name, torch=row.torch, version=pin.version, first=first)
 
 
-def _broken(line: str, host: Host, row: TorchBuild) -> str:
+def _broken(line: str, host: Host, coming: str) -> str:
     """What the line requires, where the torch that is there has it and the new one has not; else empty."""
     requirement = _read(line)
     if requirement is None or not _counts(requirement, host):
@@ -60,7 +83,7 @@ def _broken(line: str, host: Host, row: TorchBuild) -> str:
     there = host.torch if isinstance(host.torch, str) else ""
     if there and not _takes(requirement, there):
         return ""  # broken already
-    return "" if _takes(requirement, f"{row.torch}+{row.build.name}") else str(requirement.specifier)
+    return "" if _takes(requirement, coming) else str(requirement.specifier)
 
 
 def _read(line: str) -> Requirement | None:

@@ -222,7 +222,7 @@ class Judge:
 
     def _os(self, row: TorchBuild) -> Obstacle | None:
         needs, version = self._macos_floor(row), self.host.os_version
-        if needs is None or version is None or isinstance(version, Unknown) or version >= needs:
+        if needs is None or version is None or isinstance(version, Unknown) or version.reaches(needs):
             return None
         text = Text("needs macOS {needs} or newer, this host has {version}", needs=needs, version=version)
         return Obstacle("os", text, str(needs))

@@ -63,6 +63,7 @@ class Host:
     left: str = ""  # the version of a torch whose files are gone, and whose entry in the list of packages is not
     foreign: bool = False  # torch of another maker: NVIDIA's images, a Jetson's index, built from source
     installed: tuple[Installed, ...] = ()
+    gone: frozenset[str] = frozenset()  # those of them whose files are gone: their entry passes for them
     bound: tuple[str, ...] = ()  # those of the installed companions that the build must have a release of
     named: tuple[str, ...] | None = None  # more that files of the project name; None: nobody read them
     requirers: tuple[tuple[str, str], ...] = ()  # who requires torch here, and the line that says which

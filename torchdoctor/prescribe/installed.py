@@ -67,6 +67,8 @@ def companion_is_right(choice: Choice, release: Companion) -> bool:
     """Whether the installed companion is the release wanted, in a build that loads beside the chosen torch."""
     row, installed = choice.row, version_of(choice, release.name)
     public, _, label = installed.partition("+")
+    if release.name in choice.host.gone:
+        return False
     if row is None or choice.host.owners.conda or not installed or public != str(release.version):
         return False
     if release.labelled == "no" or not is_labelled(row):

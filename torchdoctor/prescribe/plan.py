@@ -237,7 +237,12 @@ def _source(tables: Tables, row: TorchBuild, index_base: str) -> Source:
 
 
 def _passes_for_it(release: Companion, choice: Choice) -> bool:
-    """Whether an installed one of another build would pass for the one wanted, whose version alone is asked for."""
+    """Whether an installed one of another build would pass for the one wanted, whose version alone is asked for.
+
+    One of which only its entry is left passes for any of its version, label or none.
+    """
+    if release.name in choice.host.gone:
+        return True
     is_there = version_of(choice, release.name).partition("+")[0] == str(release.version)
     return choice.host.torch is not None and is_there and release.labelled != "yes"
 

@@ -15,9 +15,11 @@ from torchdoctor.facts import Facts, is_known, value_or
 from torchdoctor.findings import Text
 from torchdoctor.patterns import late
 from torchdoctor.readers.installer_settings import InstallerSettings
+from torchdoctor.readers.live_venv import OTHER, OWN
 from torchdoctor.which_python import is_local
 
 if TYPE_CHECKING:
+    from torchdoctor.prescribe.plan import Plan
     from torchdoctor.readers.project_torch import Kept
 
 VENV = ".venv"
@@ -52,6 +54,8 @@ class Writing(NamedTuple):
     index_base: str = ""
     base: Sequence[str] = ()
     venv: str = VENV
+    is_again: bool = False  # ``venv`` is there, made by the same Python: what is in it is not known
+    is_other: bool = False  # the usual name is that of an environment of another Python
     override: bool = False
     bootstrap: bool = False
     prefix: str = ""  # the conda environment that the examined interpreter belongs to
@@ -81,8 +85,15 @@ class Writing(NamedTuple):
         """What must be said unasked of the environment that is made: another one has the usual name."""
         if not self.base or self.venv == VENV:
             return None
-        text = "{there} is left alone, a new environment is made in {venv}: --python {there} installs into the old one"
-        return Text(text, there=VENV, venv=self.venv)
+        text = "{there} is left alone, a new environment is made in {venv}"
+        more = ": --python {there} installs into the old one" if self.is_other else ""
+        return Text(text + more, there=VENV, venv=self.venv)
+
+    def passing(self, plan: Plan) -> tuple[str, ...]:
+        """What must go from an environment that is used again: any that is there would pass for what is wanted."""
+        if not self.is_again or not plan.index_url:
+            return ()
+        return tuple(pin.name for pin in plan.pins if not pin.label)
 
     @property
     def in_prefix(self) -> tuple[str, ...]:
@@ -128,7 +139,7 @@ def writing_for(facts: Facts, writing: Writing) -> Writing:
     if facts.python.externally_managed is True and writing.tool in _INTO_AN_ENVIRONMENT:
         writing = _outside_the_distribution(facts, writing, is_path=is_path)
     if facts.python.has_pip is False and not writing.base:
-        takes_uv = is_path and not writing.tool
+        takes_uv = is_path and not writing.tool and not _is_of_conda(facts)  # which has ensurepip, and seldom uv
         writing = writing._replace(tool="uv") if takes_uv else writing._replace(bootstrap=True)
     writing = _for_conda(facts, writing, is_path=is_path)
     if writing.tool in _OF_PROJECTS and is_path:
@@ -138,6 +149,10 @@ def writing_for(facts: Facts, writing: Writing) -> Writing:
     if writing.is_lost and not is_told and (writing.tool in CONDAS or is_from_conda(facts)):
         writing = writing._replace(python=())  # a report: install-cmd knows more, or says what to type
     return writing.for_system(value_or(facts.os.name, ""))
+
+
+def _is_of_conda(facts: Facts) -> bool:
+    return value_or(facts.python.environment, "").startswith("conda")
 
 
 def _project(facts: Facts, writing: Writing) -> str:
@@ -223,8 +238,10 @@ def _outside_the_distribution(facts: Facts, writing: Writing, *, is_path: bool) 
         return writing._replace(override=True)
     seen = value_or(facts.python.executable, "")
     base = seen if seen and "<" not in seen else writing.python[0]  # reports hide a user's folder, lines to type do not
-    venv = _free(value_or(facts.place.venvs, ()))
-    return writing._replace(base=(base,), venv=venv, python=(f"{venv}/bin/python",))
+    kind = value_or(facts.place.venv, None)
+    venv = VENV if kind == OWN else _free(value_or(facts.place.venvs, ()))
+    made = writing._replace(is_again=kind == OWN, is_other=kind == OTHER)
+    return made._replace(base=(base,), venv=venv, python=(f"{venv}/bin/python",))
 
 
 def _free(there: Sequence[str]) -> str:

@@ -23,6 +23,7 @@ DISTRIBUTIONS = Want(
 WANTS = (DISTRIBUTIONS,)
 # Asked only where torch may be replaced: the metadata of every distribution is read for it.
 REQUIRERS = Want("requirers", ("nvidia-", "cuda-", "triton", "pytorch-triton", "torch"), seconds=20.0, name="requirers")
+FOLDERS = Want("glob", ("@path/torch*/__init__.py",), name="folders of companions")
 
 _BOUND = late(r"torch\s*\(?\s*[=<>!~]")
 Row = Mapping[str, Any]
@@ -49,6 +50,20 @@ def requirers_of_torch(recording: Recording) -> tuple[tuple[str, str], ...]:
     rows = Answers(recording).rows(REQUIRERS)
     lines = ((normalised(row), str(line)) for row in rows for line in _lines(row) if _BOUND.match(str(line)))
     return tuple(dict.fromkeys(lines))
+
+
+def gone_companions(recording: Recording) -> frozenset[str]:
+    """Those of torch's companions that are listed, and whose files are gone; all are imported by their own name.
+
+    One that was installed from a folder (``direct_url``) may lie anywhere.
+    """
+    answers = Answers(recording)
+    if not answers.looked(FOLDERS):
+        return frozenset()
+    rows = [row for row in answers.rows(DISTRIBUTIONS) if "build" not in row and normalised(row).startswith("torch")]
+    there = {re.split(r"[/\\]", path)[-2] for path in answers.names(FOLDERS)}
+    elsewhere = {normalised(row) for row in rows if row.get("direct_url") is not False}
+    return frozenset(map(normalised, rows)) - there - elsewhere - {"torch"}
 
 
 def _lines(row: Row) -> list[Any]:

@@ -9,6 +9,7 @@ from torchdoctor.patterns import late
 from torchdoctor.readers.answers import PYTHON, Answers
 from torchdoctor.readers.live_env import ENV
 from torchdoctor.readers.live_host import CPUINFO
+from torchdoctor.readers.live_venv import VENV_MARK, kind_of_venv
 from torchdoctor.readers.statement import Said
 from torchdoctor.recording import Recording, Want
 
@@ -34,7 +35,7 @@ FLATPAK = Want("stat", ("/.flatpak-info",))
 VENVS = Want("glob", ("./.venv*",))
 WANTS = (
     PYTHON, ENV, CPUINFO, DOCKERENV, APPTAINER, KANIKO, CONTAINERENV, SYSTEMD, CGROUP, ROOT, HOSTS, TEGRA, *DMI, XEN,
-    *SLURM, *PBS, *LSF, FLATPAK, VENVS,
+    *SLURM, *PBS, *LSF, FLATPAK, VENVS, VENV_MARK,
 )  # fmt: skip
 
 # What a virtual machine's firmware calls itself -> its name here; metal of the same vendors has no hypervisor flag.
@@ -67,6 +68,8 @@ def read(recording: Recording) -> Iterator[Said]:
     yield Said("place.rosetta", translated, "uname")
     if answers.looked(VENVS):
         yield Said("place.venvs", tuple(answers.names(VENVS)), "current folder")
+    if answers.looked(VENV_MARK):
+        yield Said("place.venv", kind_of_venv(answers), VENV_MARK.args[0])
 
 
 def _container(answers: Answers) -> Iterator[Said]:

@@ -50,3 +50,4 @@ def _changes(item: Prediction, margin: str, told: set[tuple[str, ...]]) -> Itera
     elif item.verdict == "will-not-run":
         more = [other for other in item.findings[1:] if other.severity == "error" and other.explained_by is None]
         yield from (Line(f"{margin}and: {other.summary}") for other in more)
+        yield from (Line(f"{margin}do: no single change does") for _ in more[:1])

@@ -26,7 +26,7 @@ from torchdoctor.checks.places import (
     withheld,
 )
 from torchdoctor.checks.registry import check, seen
-from torchdoctor.checks.wanted import gpu_wanted
+from torchdoctor.checks.wanted import gpu_wanted, gpus_required
 from torchdoctor.facts import Facts, Gpu, is_known, known, need, value_or
 from torchdoctor.findings import Evidence, Finding, Remedy, Text
 from torchdoctor.tables import Tables
@@ -198,7 +198,7 @@ def no_gpu(facts: Facts, _tables: Tables) -> Iterator[Finding]:
     others = ", ".join(value_or(gpu.name, "") or f"{value_or(gpu.vendor, 'another')} GPU" for gpu in gpus)
     masked_bus = value_or(facts.place.container, "") or value_or(facts.place.wsl, 0)
     yield Finding(
-        summary=Text("no GPU that torch could use is on this host"),
+        summary=_no_gpu(facts),
         why=_why_no_gpu(required=required),
         evidence=(
             seen(facts, "gpus", others or None),
@@ -209,6 +209,13 @@ def no_gpu(facts: Facts, _tables: Tables) -> Iterator[Finding]:
         severity="error" if required else "info",
         confidence="likely" if masked_bus else "certain",
     )
+
+
+def _no_gpu(facts: Facts) -> Text:
+    """That there is none, and which requirements of a policy that leaves unmet."""
+    unmet = ", ".join(f"{item.key.removeprefix('require.')} {item.wanted}" for item in gpus_required(facts))
+    none = "no GPU that torch could use is on this host"
+    return Text(f"{none}; required: {{unmet}}", unmet=unmet) if unmet else Text(none)
 
 
 def _why_no_gpu(*, required: bool) -> Text:

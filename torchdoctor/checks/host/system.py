@@ -163,9 +163,9 @@ def _old_macos(facts: Facts, rows: Sequence[TorchBuild]) -> Iterator[Finding]:
     if not newest:
         return
     version, needed = _version(need(facts.os.version)), min(row.os_min for row in newest if row.os_min)
-    if version is None or version >= needed:
+    if version is None or version.reaches(needed):
         return
-    last = next((row for row in rows if row.os_min is None or version >= row.os_min), None)
+    last = next((row for row in rows if row.os_min is None or version.reaches(row.os_min)), None)
     yield Finding(
         summary=Text(
             "macOS {version} is older than {needed}, the floor of torch {torch}",

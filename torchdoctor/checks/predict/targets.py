@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from torchdoctor.checks.registry import check
 from torchdoctor.facts import Facts, NotKnownError
-from torchdoctor.findings import UNEXPLAINED, Evidence, Finding, Prediction, Remedy, Text
+from torchdoctor.findings import UNEXPLAINED, Evidence, Finding, Prediction, Remedy, Text, standing_alone
+from torchdoctor.records import replace
 from torchdoctor.tables import Tables
 
 _SOURCE = "target"
@@ -63,5 +64,6 @@ def _evidence(item: Prediction) -> tuple[Evidence, ...]:
 def _remedies(item: Prediction) -> tuple[Remedy, ...]:
     """The single changes that would make it run; where none is known, what the first finding says."""
     if item.change is None:
-        return tuple(remedy for remedy in item.findings[0].remedies if not remedy.installs) if item.findings else ()
+        told = item.findings[0].remedies if item.findings else ()
+        return tuple(replace(one, text=standing_alone(one.text)) for one in told if not one.installs)
     return (Remedy(item.change, item.commands), *(Remedy(text) for text in item.other_changes))

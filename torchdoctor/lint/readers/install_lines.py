@@ -11,7 +11,7 @@ from torchdoctor.findings import Place
 from torchdoctor.lint.model import Pin
 from torchdoctor.lint.readers import conda_words
 from torchdoctor.lint.readers.hatch_tables import VARIABLES
-from torchdoctor.lint.readers.words import pin_of
+from torchdoctor.lint.readers.words import INDEX_OPTIONS, pin_of
 
 _COMMANDS = re.compile(r"&&|\|\||[;\n|&]|\bthen\b|\bdo\b|\belse\b")
 _PIP = re.compile(r"(?:.*/)?pip[0-9.]{0,6}")
@@ -19,15 +19,6 @@ _PYTHON = re.compile(r"(?:.*/)?python[0-9.]{0,6}")
 _CONDA = re.compile(r"(?:.*/)?(?:conda|mamba|micromamba)")
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w{0,100})=(.{0,2000})", re.DOTALL)
 _NOWHERE = Place("")
-_INDEXES = {
-    "-i": "main",
-    "--index-url": "main",
-    "--default-index": "main",
-    "--extra-index-url": "extra",
-    "--index": "first",
-    "-f": "extra",
-    "--find-links": "extra",
-}
 _FILES = {"-r", "--requirement", "--requirements", "-c", "--constraint", "--constraints", "--file"}
 # Options that take a word of their own, which is then no package.
 _VALUED = {
@@ -47,6 +38,7 @@ _VALUED = {
     *("--editable", "--root-user-action", "-n", "--name", "--prerelease", "--exclude-newer"),
 }
 _LONGEST = 20_000
+_UPGRADE = re.compile(r"-[qvI]{0,6}U[qvI]{0,6}")  # alone, or among other short options: -qU
 
 
 class Install(NamedTuple):
@@ -141,13 +133,14 @@ def _behind(words: list[str], verbs: set[str]) -> list[str]:
 def _of_pip(tool: str, part: str, words: list[str], own: Mapping[str, str]) -> Install:
     indexes = [(url, VARIABLES[name]) for name, value in own.items() if name in VARIABLES for url in value.split()]
     files, pins, pre = [], [], False
+    is_upgrade = any(word == "--upgrade" or _UPGRADE.fullmatch(word) for word in words)
     pending = iter(words)
     for word in pending:
         option, equals, value = word.partition("=") if word.startswith("-") else ("", "", "")
-        if option in _INDEXES or option in _FILES:
+        if option in INDEX_OPTIONS or option in _FILES:
             value = value if equals else next(pending, "")
-            if option in _INDEXES:
-                role = _INDEXES[option]
+            if option in INDEX_OPTIONS:
+                role = INDEX_OPTIONS[option]
                 indexes.append((value, "first" if tool == "uv" and role == "extra" else role))
             elif value:
                 files.append(value)
@@ -158,7 +151,7 @@ def _of_pip(tool: str, part: str, words: list[str], own: Mapping[str, str]) -> I
         elif option == "--pre" or word == "--prerelease=allow":
             pre = True
         elif not option and (pin := pin_of(word, _NOWHERE)):
-            pins.append(pin)
+            pins.append(pin._replace(is_upgrade=is_upgrade))
     return Install(tool, part, tuple(pins), tuple(indexes), tuple(files), pre=pre)
 
 

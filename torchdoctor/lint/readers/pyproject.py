@@ -31,6 +31,7 @@ def read(source: Source) -> list[Group]:
     if "uv" in tools:
         base = uv_tables.applied(base, deps, source, table(tools, "uv"), finder)
     base = base._replace(named=frozenset(pin.name for pins in deps.values() for pin in pins))
+    base = base._replace(elsewhere=hatch_tables.indexes_of_all(source, table(tools, "hatch"), finder))
     groups = [
         base._replace(pins=(*deps.get("", ()), *pins), chosen=frozenset((name,) if name else ()))
         for name, pins in {**deps, "": []}.items()

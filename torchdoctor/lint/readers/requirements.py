@@ -9,21 +9,12 @@ from typing import NamedTuple
 
 from torchdoctor.findings import Place
 from torchdoctor.lint.model import Group, IndexUse, Pin
-from torchdoctor.lint.readers.words import pin_of
+from torchdoctor.lint.readers.words import INDEX_OPTIONS, pin_of
 
 _DEEPEST, _MOST = 8, 40  # nested files, and files in all
 _OPTION = re.compile(r"(--?[a-z-]+)(?:\s*=\s*|\s+)?(.*)", re.DOTALL)
 _COMMENT = re.compile(r"(?:^|\s)#.*$")
 _INCLUDES = {"-r": False, "--requirement": False, "-c": True, "--constraint": True}
-_INDEXES = {
-    "-i": "main",
-    "--index-url": "main",
-    "--default-index": "main",
-    "--extra-index-url": "extra",
-    "--index": "first",
-    "-f": "extra",
-    "--find-links": "extra",
-}
 Load = Callable[[str], "str | None"]  # the text of an included file by its name, None where there is none
 
 
@@ -49,8 +40,8 @@ def options_of(name: str, text: str, load: Load) -> Options:
     pre = False
     for line, place in _logical(name, text, load, [name], 0):
         match = _OPTION.match(line) if line.startswith("-") else None
-        if match and match[1] in _INDEXES and match[2].strip():
-            indexes.append(IndexUse(match[2].split()[0].strip("\"'"), _INDEXES[match[1]], place))
+        if match and match[1] in INDEX_OPTIONS and match[2].strip():
+            indexes.append(IndexUse(match[2].split()[0].strip("\"'"), INDEX_OPTIONS[match[1]], place))
         elif line.startswith("--pre"):
             pre = True
         elif not match and (pin := pin_of(_without_options(line), place)):

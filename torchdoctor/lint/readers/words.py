@@ -13,6 +13,15 @@ _NAME = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]{0,100})\s*(?:\[[^\]]{0,200}\]
 _LABEL = re.compile(r"(={2,3})\s*([0-9][0-9A-Za-z.!*]{0,60})\+([A-Za-z0-9._-]{1,60})")
 _ANY_LABEL = re.compile(r"(>=|<=|~=|<|>)\s*[0-9][0-9A-Za-z.*]{0,60}\+[A-Za-z0-9._-]{1,60}")
 LONGEST = 2000
+INDEX_OPTIONS = {  # of pip and uv, and how the index is used beside others
+    "-i": "main",
+    "--index-url": "main",
+    "--default-index": "main",
+    "--extra-index-url": "extra",
+    "--index": "first",
+    "-f": "extra",
+    "--find-links": "extra",
+}
 
 
 def pin_of(text: str, place: Place, marker: str = "") -> Pin | None:

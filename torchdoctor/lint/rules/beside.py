@@ -134,20 +134,39 @@ def torch_of_the_image(judged: Judged) -> Iterator[Finding]:
     row = judged.tables.ngc_images.find(_release(image)) if image else None
     if image is None or row is None or any(_IN_ANOTHER.search(one.text) for one in image.lines):
         return
-    for pin in judged.group.find("torch"):
-        if pin.exact and pin.text:
-            theirs = f"torch {row.torch}" if row.torch else "a torch of its own"
-            yield Finding(
-                summary=Text("torch {version} is installed over that of {image}", version=pin.exact, image=image.name),
-                why=Text(
-                    "the image holds {theirs}, made for its CUDA and for the compiled packages beside it; pip replaces "
-                    "it by PyPI's, or refuses",
-                    theirs=theirs,
-                ),
-                evidence=(written(f"FROM {image.name}", str(image.place)), pinned(pin)),
-                remedies=(Remedy(Text("Leave torch out of what is installed, or start from an image without torch")),),
-                place=pin.place,
-            )
+    pins = [pin for pin in judged.group.find("torch") if pin.text and (pin.exact or pin.is_upgrade)]
+    for pin in pins or _bringing_torch(judged, image):
+        theirs = f"torch {row.torch}" if row.torch else "a torch of its own"
+        yield Finding(
+            summary=Text(
+                "{name}{spec} puts another torch over that of {image}",
+                name=pin.name,
+                spec=pin.spec,
+                image=image.name,
+            ),
+            why=Text(
+                "the image holds {theirs}, made for its CUDA and for the compiled packages beside it; pip replaces "
+                "it by PyPI's, or refuses",
+                theirs=theirs,
+            ),
+            evidence=(written(f"FROM {image.name}", str(image.place)), pinned(pin)),
+            remedies=(
+                Remedy(Text("Do not install {name} there, or start from an image without torch", name=pin.name)),
+            ),
+            place=pin.place,
+        )
+
+
+def _bringing_torch(judged: Judged, image: Image) -> Iterator[Pin]:
+    """The first companion that is pinned to a release of PyPI's, which asks for its own torch and no other."""
+    if any("--no-deps" in one.text for one in image.lines):
+        return
+    for name in ("torchvision", "torchaudio"):
+        for pin in judged.group.find(name):
+            row = judged.tables.companions.find(name, pin.exact) if pin.exact and pin.text else None
+            if row and row.is_pinned and row.confidence == "read":
+                yield pin
+                return
 
 
 def _release(image: Image) -> str:

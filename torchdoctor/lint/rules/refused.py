@@ -12,8 +12,12 @@ from torchdoctor.lint.rules.registry import Judged, pinned, rule
 from torchdoctor.lint.torch_indexes import torch_index
 
 _STUB = "pytorch"  # the name of torch's package on conda's channels; on PyPI that of a stub
+_LONGEST = 300  # characters of a specifier
 _NOT_PEP_508 = {"conda", "pixi", "poetry"}
-_SINGLE = re.compile(r"=\s*(\d{1,4}(?:\.\d{1,5}){0,3}(?:\+[a-z0-9.]{1,40})?)")
+_NUMBER = r"\s*\d{1,4}(?:\.\d{1,5}){0,3}"
+_SINGLE = re.compile(rf"=({_NUMBER}(?:\.\*|\+[a-z0-9.]{{1,40}})?)")
+_REVERSED = re.compile(rf"=([<>])({_NUMBER})")
+_PLAIN = re.compile(rf"(?:===?|!=|~=|[<>]=?){_NUMBER}(?:\.\*)?")
 
 
 @rule("torch-missing", severity="error")
@@ -43,18 +47,42 @@ def _renamed(pin: Pin, judged: Judged) -> tuple[str, ...]:
 
 
 @rule("manifest-unreadable", severity="error")
-def one_equals_sign(judged: Judged) -> Iterator[Finding]:
-    """Torch is pinned by one =, as conda writes it: no installer of Python packages takes that."""
+def no_specifier(judged: Judged) -> Iterator[Finding]:
+    """A version is pinned by one =, as conda writes it, or bounded by =>: no installer but conda takes it."""
     group = judged.group
     if group.tool in _NOT_PEP_508 or group.kind in {"lock", "pixi"}:
         return
-    for pin in group.find("torch"):
-        match = _SINGLE.fullmatch(pin.spec)
-        if match and not pin.url:
+    if not group.find("torch"):  # a name that no channel of conda has: such a list is for pip
+        return
+    for pin in group.pins:
+        meant = "" if pin.url or pin.label else _meant(pin.spec)
+        if meant:
             yield Finding(
-                summary=Text("torch{spec} is no requirement: a version is pinned by ==", spec=pin.spec),
-                why=Text("one = is conda's way; {tool} refuses the line", tool=group.tool),
+                summary=Text("{name}{spec} is no requirement", name=pin.name, spec=pin.spec),
+                why=Text(
+                    "a version is pinned by == and bounded by >= or <=; one = is conda's way, and {tool} refuses the "
+                    "line",
+                    tool=group.tool,
+                ),
                 evidence=(pinned(pin),),
-                remedies=(Remedy(Text("Write two"), (f"torch=={match[1]}",)),),
+                remedies=(Remedy(Text("Write it so"), (f"{pin.name}{meant}",)),),
                 place=pin.place,
             )
+
+
+def _meant(spec: str) -> str:
+    """The specifier that a refused one means; empty for one that is accepted, or that nobody can read."""
+    if len(spec) > _LONGEST:
+        return ""
+    parts = [part.strip() for part in spec.split(",") if part.strip()]
+    right = [_righted(part) for part in parts]
+    return ",".join(right) if all(right) and right != parts else ""
+
+
+def _righted(clause: str) -> str:
+    if _PLAIN.fullmatch(clause.partition("+")[0]):
+        return clause
+    if match := _SINGLE.fullmatch(clause):
+        return f"=={match[1].strip()}"
+    match = _REVERSED.fullmatch(clause)
+    return f"{match[1]}={match[2].strip()}" if match else ""

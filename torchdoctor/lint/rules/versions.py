@@ -131,9 +131,10 @@ def _no_build(pin: Pin, build: Build, versions: tuple[Version, ...], judged: Jud
         return _retired(pin, build, judged)
     there = sorted({row.build.name for row in rows_of(versions[0], judged.tables) if row.emit and row.os == world.os})
     row = row_for(versions[0], build, world, judged.tables)
+    own = str(versions[0]) if pin.name == "torch" else pin.exact
     return Finding(
-        summary=Text("torch {version} has no build {build}", version=versions[0], build=build),
-        why=Text("builds of {version} for {os}: {there}", version=versions[0], os=world.os, there=", ".join(there)),
+        summary=Text("{name} {version} has no build {build}", name=pin.name, version=own, build=build),
+        why=Text("builds of {version} for {os}: {there}", version=own, os=world.os, there=", ".join(there)),
         evidence=(pinned(pin), *_index_evidence(pin, judged, world)),
         remedies=lines_remedy(judged.group, row, judged.tables),
         place=pin.place,
@@ -223,6 +224,21 @@ def companion_never_was(judged: Judged) -> Iterator[Finding]:
                 )
 
 
+@rule("index-lacks-version", severity="error")
+def companion_without_the_build(judged: Judged) -> Iterator[Finding]:
+    """A companion's label names a build that its torch never had: the two are built together."""
+    if judged.group.tool in {"conda", "pixi"}:
+        return
+    labels = {pin.label for pin in judged.group.find("torch")}  # which is judged itself
+    for name in _COMPANIONS:
+        for pin in judged.group.find(name):
+            row = judged.tables.companions.find(name, pin.exact) if pin.exact and pin.label not in labels else None
+            if row and row.is_pinned and row.labelled == "yes" and row.confidence == "read":
+                build = _lacking(pin, (row.torch_min,), judged) if pin.label else None
+                if build:
+                    yield _no_build(pin, build, (row.torch_min,), judged)
+
+
 def _was_due(pin: Pin, tables: Tables) -> bool:
     """Whether the tables would hold it: between releases they know, or numbered as a torch of some time ago."""
     version = Version.parse(pin.exact)
@@ -256,7 +272,8 @@ def label_without_index(judged: Judged) -> Iterator[Finding]:
         if group.bindings.get("torch"):
             continue
         asked = [(use, torch_index(use.url, judged.tables)) for use in group.indexes if use.role != "explicit"]
-        if any(found is None or not found.build or found.build == pin.label for _, found in asked):
+        all_named = [*(found for _, found in asked), *(torch_index(use.url, judged.tables) for use in group.elsewhere)]
+        if any(found is None or not found.build or found.build == pin.label for found in all_named):
             continue
         yield _without_index(pin, asked[0][0] if asked else None, judged)
 

@@ -42,8 +42,8 @@ def before(plan: Plan, writing: Writing) -> Iterator[tuple[str, ...]]:
         yield ensurepip(writing)
     if plan.owners.conda and not writing.base:
         yield conda_removes(writing)
-    if plan.remove and not writing.base:
-        yield (*pip_words(writing, "uninstall", "-y"), *plan.remove)
+    if remove := writing.passing(plan) if writing.base else plan.remove:
+        yield (*pip_words(writing, "uninstall", "-y"), *remove)
 
 
 def ensurepip(writing: Writing) -> tuple[str, ...]:

@@ -26,12 +26,12 @@ def _lines(plan: Plan, writing: Writing) -> Iterator[tuple[str, ...]]:
     override = ("--break-system-packages",) if writing.override else ()
     pre = ("--prerelease", "allow") if plan.pre else ()
     index = ("--index", plan.index_url) if plan.index_url else ()
-    if writing.base:
+    if writing.base and not writing.is_again:  # which uv refuses to make once more
         yield ("uv", "venv", "--python", writing.base[-1], writing.venv)
     if plan.owners.conda and not writing.base:
         yield conda_removes(writing)
-    if plan.remove and not writing.base:
-        yield ("uv", "pip", "uninstall", *target, *override, *plan.remove)
+    if remove := writing.passing(plan) if writing.base else plan.remove:
+        yield ("uv", "pip", "uninstall", *target, *override, *remove)
     uv, options = uv_start(plan, writing)
     if due := plan.due(plan.pins):
         yield (*uv, "pip", "install", *target, *override, *pre, *due, *index, *options)
