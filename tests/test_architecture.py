@@ -22,7 +22,7 @@ HEADINGS = ["## How it is found", "## Why it happens", "## What to do", "## What
 
 # From left to right; a module imports only from its own layer or from one to its left.
 LAYERS = [
-    ["values", "errors", "records", "patterns", "addresses", "__init__"],
+    ["values", "errors", "records", "patterns", "toml", "addresses", "__init__"],
     ["findings", "facts", "intent", "recording"],
     ["tables"],
     [

@@ -16,8 +16,8 @@ from reading import facts_from, stored
 
 from torchdoctor import readers
 from torchdoctor.facts import Facts, Unknown
+from torchdoctor.patterns import lazily
 from torchdoctor.readers.assemble import PATHS
-from torchdoctor.readers.lazy import lazily
 from torchdoctor.readers.pasted import read_pasted
 from torchdoctor.readers.texts import clean
 from torchdoctor.recording import Recording

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 
 from torchdoctor.errors import UsageError
-from torchdoctor.patterns import late
+from torchdoctor.patterns import lazily
 
 _HOST = r"(?:[A-Za-z0-9][\w.-]*|\[([0-9A-Fa-f:.]+)\])"
-_ADDRESS = late(rf"(?i:https?)://(?:[\w.~:%-]+@)?{_HOST}(?::\d+)?(?:/[\w.~:/%+-]*)?", re.ASCII)
-_LOGIN = late(r"(://).*@", re.DOTALL)  # a password may hold anything: what stands before the last @ is not shown
+_ADDRESS = lazily(rf"(?i:https?)://(?:[\w.~:%-]+@)?{_HOST}(?::\d+)?(?:/[\w.~:/%+-]*)?", re.ASCII)
+_LOGIN = lazily(r"(://).*@", re.DOTALL)  # a password may hold anything: what stands before the last @ is not shown
 
 
 def without_password(text: str) -> str:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from torchdoctor.patterns import late
+from torchdoctor.patterns import lazily
 
 Rule = tuple[
     tuple[str, ...], re.Pattern[str], str | Callable[[re.Match[str]], str]
@@ -22,7 +22,7 @@ _COMMON = {
     "user", "users", "usr", "vagrant", "version", "vscode", "windows", "work", "worker", "workspace",
 }  # fmt: skip
 # Hosts that everybody asks: that a program asked one says nothing of whose it is.
-_PUBLIC = late(
+_PUBLIC = lazily(
     r"(?:[\w-]+\.)*(?:pytorch\.org|github(?:usercontent)?\.com|gitlab\.com|huggingface\.co|hf\.co|nvidia\.com|nvcr\.io"
     r"|docker\.(?:io|com)|anaconda\.(?:org|com))|pypi\.[a-z]{2,3}",
     re.IGNORECASE,
@@ -30,22 +30,22 @@ _PUBLIC = late(
 _ROUNDS = 6
 _SURE = 5  # a name of this many letters that is not a common word is taken out wherever it stands as a word
 
-_UUID = late(r"(?i)\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
-_GPU = late(r"\b(GPU|MIG)-([0-9a-f]{4,8})(?:-[0-9a-f]{1,12}){0,4}(?![0-9a-zA-Z])")
-_SERIAL = late(r"(?i)(\bserial(?:[ _-]?(?:number|no))?\s*[=:]\s*)(?!N/A|\[|<)(\w[\w-]*)")
-_MAC = late(r"(?i)(?<![0-9a-f:])(?:[0-9a-f]{2}:){5}[0-9a-f]{2}(?![0-9a-f:])")
-_SID = late(r"S-1-5-21(?:-\d+){3,4}")
-_EMAIL = late(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
-_IPV6 = late(r"(?i)(?<![\w:])(?:fe80|fd[0-9a-f]{2}|2[0-9a-f]{3})(?::[0-9a-f]{0,4}){3,7}(?![\w:])")
+_UUID = lazily(r"(?i)\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
+_GPU = lazily(r"\b(GPU|MIG)-([0-9a-f]{4,8})(?:-[0-9a-f]{1,12}){0,4}(?![0-9a-zA-Z])")
+_SERIAL = lazily(r"(?i)(\bserial(?:[ _-]?(?:number|no))?\s*[=:]\s*)(?!N/A|\[|<)(\w[\w-]*)")
+_MAC = lazily(r"(?i)(?<![0-9a-f:])(?:[0-9a-f]{2}:){5}[0-9a-f]{2}(?![0-9a-f:])")
+_SID = lazily(r"S-1-5-21(?:-\d+){3,4}")
+_EMAIL = lazily(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+_IPV6 = lazily(r"(?i)(?<![\w:])(?:fe80|fd[0-9a-f]{2}|2[0-9a-f]{3})(?::[0-9a-f]{0,4}){3,7}(?![\w:])")
 _IP = r"(?:\d{1,3}\.){3}\d{1,3}"
 # An address only where no version can stand: 10.3.9.90 alone is the version of a package.
 _ADDRESSES = (
-    late(rf"(?i)(//|@|\binet |\b(?:ip|addr|address|host|server|peer|gateway)[=:] ?)({_IP})(?![\w.])"),
-    late(rf"(?<![\w.=-])()({_IP})(?=\]?:\d{{2,5}}\b|, \d{{2,5}}\)|/(?:8|1\d|2\d|3[0-2])\b)"),
-    late(rf"(\b[Cc]onnect(?:ed|ing|ion)? (?:to|from) )({_IP})(?![\w.])"),
-    late(r"(?<![\w.=-])()((?:192\.168|172\.(?:1[6-9]|2\d|3[01]))(?:\.\d{1,3}){2})(?![\w.])"),
+    lazily(rf"(?i)(//|@|\binet |\b(?:ip|addr|address|host|server|peer|gateway)[=:] ?)({_IP})(?![\w.])"),
+    lazily(rf"(?<![\w.=-])()({_IP})(?=\]?:\d{{2,5}}\b|, \d{{2,5}}\)|/(?:8|1\d|2\d|3[0-2])\b)"),
+    lazily(rf"(\b[Cc]onnect(?:ed|ing|ion)? (?:to|from) )({_IP})(?![\w.])"),
+    lazily(r"(?<![\w.=-])()((?:192\.168|172\.(?:1[6-9]|2\d|3[01]))(?:\.\d{1,3}){2})(?![\w.])"),
 )
-_HOMES = late(
+_HOMES = lazily(
     r"(/home/|/Users/)(?!Shared\b|<)[^/\\\s:;,\"'<>|]+"
     r"|(\b[A-Za-z]:\\Users\\)(?!Public\b|Default\b|<)(?:[^/\\:*?\"<>|\n]{1,40}(?=\\)|[^/\\\s:;,\"'<>|]+)"
 )
@@ -57,23 +57,23 @@ _SHORT_HOST = r"(?:(?<=\w@)|(?<=\d\d:\d\d:\d\d )|(?<=\[)(?=\w+:\d+\])|\b(?=\w+:\
 _NAMED = (
     r"(?:[a-z0-9]{1,40}[_-]){0,6}(?:token|password|passwd|passphrase|secret|api[_-]?key|access[_-]?key|private[_-]?key)"
 )
-_SECRET_KEY = late(_NAMED)
+_SECRET_KEY = lazily(_NAMED)
 _SHAPES = (
     r"gh[opusr]_\w{20,}", r"github_pat_\w{20,}", r"hf_\w{20,}", r"glpat-[\w-]{16,}", r"pypi-[\w-]{32,}",
     r"sk-[\w-]{20,}", r"A[KS]IA[0-9A-Z]{16}", r"xox[abprs]-[\w-]{10,}", r"eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]*",
     r"AIza[\w-]{30,}", r"nvapi-[\w-]{20,}",
 )  # fmt: skip
 _SECRETS: tuple[Rule, ...] = (
-    (("://",), late(r"(://)(?:[^/\s:@]{0,400}:[^\s\"'<>]{1,400}|[^/\s]{1,400})@"), r"\1<secret>@"),
+    (("://",), lazily(r"(://)(?:[^/\s:@]{0,400}:[^\s\"'<>]{1,400}|[^/\s]{1,400})@"), r"\1<secret>@"),
     (
         ("=", ":"),
-        late(rf"(?i)(?<![a-z0-9])({_NAMED}[\"']?\s*[=:](?!=)\s*[\"']?)[^\s\"'&,;<]+"),
+        lazily(rf"(?i)(?<![a-z0-9])({_NAMED}[\"']?\s*[=:](?!=)\s*[\"']?)[^\s\"'&,;<]+"),
         r"\1<secret>",
     ),
-    (("earer ", "asic "), late(r"(?i)\b(bearer|authorization:\s*basic)\s+[\w.~+/=-]{8,}"), r"\1 <secret>"),
+    (("earer ", "asic "), lazily(r"(?i)\b(bearer|authorization:\s*basic)\s+[\w.~+/=-]{8,}"), r"\1 <secret>"),
     (
         ("gh", "hf_", "glpat-", "pypi-", "sk-", "AKIA", "ASIA", "xox", "eyJ", "AIza", "nvapi-"),
-        late(rf"(?<!\w)(?:{'|'.join(_SHAPES)})"),
+        lazily(rf"(?<!\w)(?:{'|'.join(_SHAPES)})"),
         "<secret>",
     ),
 )

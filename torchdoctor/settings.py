@@ -182,12 +182,10 @@ def _table(path: Path, info: os.stat_result, keys: tuple[str, ...]) -> Mapping[s
 
 
 def _parsed(path: Path, text: str) -> dict[str, Any]:
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
+    from torchdoctor import toml
+
     try:
-        table: dict[str, Any] = tomllib.loads(text)
+        table: dict[str, Any] = toml.loads(text)
     except ValueError as error:  # a number of thousands of digits is one too
         raise UsageError(f"{path}: {error}") from error
     except RecursionError as error:

@@ -9,7 +9,7 @@ import re
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from torchdoctor.patterns import late
+from torchdoctor.patterns import lazily
 from torchdoctor.records import record
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Ordered:
         return self.order >= other.order
 
 
-_NUMBERS = late(r"\d+(?:\.\d+)*")
+_NUMBERS = lazily(r"\d+(?:\.\d+)*")
 
 
 @record(frozen=True, slots=True)

@@ -8,14 +8,14 @@ from collections.abc import Iterable
 from torchdoctor.checks.registry import seen
 from torchdoctor.facts import Facts, Gpu, NotKnownError, Package, known, need, value_or
 from torchdoctor.findings import Evidence
-from torchdoctor.patterns import late
+from torchdoctor.patterns import lazily
 from torchdoctor.tables import Tables
 from torchdoctor.tables.jetpacks import Jetpack
 from torchdoctor.tables.torch_builds import TorchBuild
 from torchdoctor.values import Build, CudaVersion, Version
 
 CODE_PREFIXES = ("sm_", "compute_")
-_BASE = late(r"(\d+(?:\.\d+)*)(?:\.?dev(\d{8})|rc\d+|\.post\d+)?")
+_BASE = lazily(r"(\d+(?:\.\d+)*)(?:\.?dev(\d{8})|rc\d+|\.post\d+)?")
 _CONDA_NAMES = ("pytorch", "libtorch", "torch")
 # The PyTorch project's own conda channel (ended) named cuDNN in its build strings, and its code equals the wheels'.
 _PROJECT_CHANNEL = "_cudnn"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from typing import Any
 
 _OURS = re.compile(r"\s*\[{1,2}\s*tool\s*\.\s*[\"']?torchdoctor[\"']?\s*[.\]]")
@@ -49,12 +48,10 @@ def _tools(table: dict[str, Any]) -> dict[str, Any]:
 
 
 def _parsed(text: str) -> dict[str, Any]:
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
+    from torchdoctor import toml
+
     try:
-        table: dict[str, Any] = tomllib.loads(text)
+        table: dict[str, Any] = toml.loads(text)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
     return table

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import sys
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -108,12 +107,10 @@ def read_json(line: str) -> dict[str, Any]:
 
 def _of_toml(name: str, text: str) -> Iterator[Described]:
     """``[[target]]`` tables, or one table a host with the host's name as its own."""
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
+    from torchdoctor import toml
+
     try:
-        tables = tomllib.loads(text)
+        tables = toml.loads(text)
     except (ValueError, RecursionError) as error:
         yield Described(name, {}, f"not TOML: {error}")
         return

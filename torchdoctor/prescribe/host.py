@@ -70,7 +70,6 @@ class Host:
     oldest: PythonTag | None = None  # the oldest Python that the lock of its project must serve
     libraries: tuple[str, ...] = ()  # installed CUDA libraries and compilers that nothing but torch needs
     owners: Owners = Owners()
-    pools: bool = False  # pip or uv asks a further index beside the default one
 
     @property
     def companions(self) -> tuple[str, ...]:
@@ -87,7 +86,6 @@ COMPANIONS = ("torchvision", "torchaudio")  # those whose every release belongs 
 _TORCH = "torch"  # the beginning of all their names; triton is none, since torch asks for the one it needs
 _NVIDIA = "nvidia-"
 _PIPS = {"pip", "uv"}
-_FURTHER = ("PIP_EXTRA_INDEX_URL", "UV_EXTRA_INDEX_URL", "UV_INDEX")
 
 
 def host_of(facts: Facts, tables: Tables) -> Host:
@@ -111,7 +109,6 @@ def host_of(facts: Facts, tables: Tables) -> Host:
         owners=_owners(facts),
         left=left.version if (left := left_entry(facts)) else "",
         foreign=is_foreign(facts) and not is_from_conda(facts),
-        pools=any(value_or(facts.env.get(name), "") for name in _FURTHER),
         installed=installed,
         bound=tuple(item.name for item in installed if _works(item, facts, tables)),
         libraries=_libraries(facts, tables),

@@ -10,13 +10,13 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 
 from torchdoctor.facts import is_known
-from torchdoctor.patterns import late
+from torchdoctor.patterns import lazily
 from torchdoctor.prescribe.choose import Choice
 from torchdoctor.tables.torch_builds import TorchBuild
 from torchdoctor.values import Build
 
-_TRITON = late(r"(pytorch-)?triton(-\w+)?")
-_MAJOR = late(r".*-cu(\d+)")
+_TRITON = lazily(r"(pytorch-)?triton(-\w+)?")
+_MAJOR = lazily(r".*-cu(\d+)")
 _OF_OLD = "nvidia-cublas"  # it has a suffix in the majors whose libraries all have one
 
 

@@ -7,15 +7,15 @@ import shlex
 from collections.abc import Sequence
 
 from torchdoctor.errors import UsageError
-from torchdoctor.patterns import late
+from torchdoctor.patterns import lazily
 
 SHELLS = ("posix", "cmd", "powershell")
 
-_PLAIN = late(r"[A-Za-z0-9_./\\:=+@,~-]+")
+_PLAIN = lazily(r"[A-Za-z0-9_./\\:=+@,~-]+")
 # PowerShell takes typographic quotes for plain ones, and they end what those began.
-_SINGLE = late("['\N{LEFT SINGLE QUOTATION MARK}-\N{SINGLE HIGH-REVERSED-9 QUOTATION MARK}]")
-_SPECIAL = late('[$`"\N{LEFT DOUBLE QUOTATION MARK}-\N{DOUBLE LOW-9 QUOTATION MARK}]')
-_NOT_FOR_CMD = late(r'[%"\r\n]')  # what it reads inside quotes too, and nothing escapes at its prompt
+_SINGLE = lazily("['\N{LEFT SINGLE QUOTATION MARK}-\N{SINGLE HIGH-REVERSED-9 QUOTATION MARK}]")
+_SPECIAL = lazily('[$`"\N{LEFT DOUBLE QUOTATION MARK}-\N{DOUBLE LOW-9 QUOTATION MARK}]')
+_NOT_FOR_CMD = lazily(r'[%"\r\n]')  # what it reads inside quotes too, and nothing escapes at its prompt
 
 
 def join(words: Sequence[str], shell: str) -> str:

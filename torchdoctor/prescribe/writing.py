@@ -13,7 +13,7 @@ from torchdoctor.checks.installed import is_from_conda
 from torchdoctor.errors import UsageError
 from torchdoctor.facts import Facts, is_known, value_or
 from torchdoctor.findings import Text
-from torchdoctor.patterns import late
+from torchdoctor.patterns import lazily
 from torchdoctor.readers.installer_settings import InstallerSettings
 from torchdoctor.readers.live_venv import OTHER, OWN
 from torchdoctor.which_python import is_local
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from torchdoctor.readers.project_torch import Kept
 
 VENV = ".venv"
-_LEFT_OUT = late(r"^~|<[^<>/]*>")  # what redaction puts in the place of a home folder or a name
+_LEFT_OUT = lazily(r"^~|<[^<>/]*>")  # what redaction puts in the place of a home folder or a name
 UNNAMED = ("python",)
 # A path that holds a user's name is not in the report; the command that prints it is.
 ASK_AGAIN = "torchdoctor install-cmd"

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 
 from torchdoctor.facts import Gpu, Unknown
+from torchdoctor.patterns import lazily
 from torchdoctor.readers.gpu_words import named_gpu, pci_address
-from torchdoctor.readers.lazy import lazily
 from torchdoctor.readers.recogniser import Recogniser, Spot
 from torchdoctor.readers.statement import Said
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from functools import cached_property
 from itertools import pairwise
 
+from torchdoctor.patterns import lazily
 from torchdoctor.readers.fields import is_field
-from torchdoctor.readers.lazy import lazily
 from torchdoctor.readers.programs import Programs, is_in_text, is_statement
 
 _FAR = 200  # lines looked at before one

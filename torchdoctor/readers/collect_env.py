@@ -11,11 +11,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from torchdoctor.patterns import lazily
 from torchdoctor.readers.collect_env_fields import READERS
 from torchdoctor.readers.collect_env_lines import Field, has_key, is_continuation
 from torchdoctor.readers.collect_env_packages import is_package_line, read_packages
 from torchdoctor.readers.document import Document, Part
-from torchdoctor.readers.lazy import lazily
 from torchdoctor.readers.statement import Said
 from torchdoctor.records import record
 

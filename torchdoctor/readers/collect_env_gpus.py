@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchdoctor.facts import Gpu, Unknown
+from torchdoctor.patterns import lazily
 from torchdoctor.readers.collect_env_lines import Field, Fields, has_key, has_xpu, is_macos
 from torchdoctor.readers.gpu_words import MEBIBYTE, named_gpu, vendor_of
-from torchdoctor.readers.lazy import lazily
 from torchdoctor.readers.statement import Said
 from torchdoctor.values import canonical_machine
 

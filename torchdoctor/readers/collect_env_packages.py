@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from torchdoctor.facts import Package, Packages
+from torchdoctor.patterns import lazily
 from torchdoctor.readers.document import Part
-from torchdoctor.readers.lazy import lazily
 from torchdoctor.readers.package_rows import conda_row, freeze_row
 from torchdoctor.readers.statement import Said
 from torchdoctor.readers.torch_words import torch_said

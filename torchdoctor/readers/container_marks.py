@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
+from torchdoctor.patterns import lazily
 from torchdoctor.readers.document import Document
-from torchdoctor.readers.lazy import lazily
 from torchdoctor.readers.statement import Said
 
 # A container's host is called by the first 12 digits of its id where nobody named it.

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from torchdoctor.facts import Facts, Package, Unknown, is_known
-from torchdoctor.readers.lazy import lazily
+from torchdoctor.patterns import lazily
 from torchdoctor.readers.statement import Said
 from torchdoctor.readers.torch_words import build_named_by, build_of
 from torchdoctor.tables import Tables

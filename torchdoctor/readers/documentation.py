@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from torchdoctor.patterns import lazily
 from torchdoctor.readers import quotation_words as words
 from torchdoctor.readers.cited import Citations
-from torchdoctor.readers.lazy import lazily
 from torchdoctor.readers.listed import Listings
 from torchdoctor.readers.markup import is_marked_up, is_rule, is_title
 from torchdoctor.readers.solved import solved_at

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from torchdoctor.patterns import lazily
 from torchdoctor.readers.document import command_of
-from torchdoctor.readers.lazy import lazily
 from torchdoctor.readers.recogniser import Recogniser, Spot, nothing
 from torchdoctor.readers.statement import Said
 from torchdoctor.values import DriverVersion

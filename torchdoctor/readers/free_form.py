@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 
 from torchdoctor.facts import Gpu
+from torchdoctor.patterns import lazily
 from torchdoctor.readers.gpu_words import named_gpu, vendor_of
-from torchdoctor.readers.lazy import lazily
 from torchdoctor.readers.platform_words import (
     MACHINES,
     compiler_version,

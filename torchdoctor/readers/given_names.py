@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from torchdoctor.readers.lazy import lazily
+from torchdoctor.patterns import lazily
 from torchdoctor.redact import Identity
 
 _END = 20_000  # of a long text its two ends are looked through: launchers and prompts stand there

@@ -9,7 +9,7 @@ import re
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from torchdoctor.readers.lazy import lazily
+from torchdoctor.patterns import lazily
 
 if TYPE_CHECKING:
     from torchdoctor.readers.document import Document

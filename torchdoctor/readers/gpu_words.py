@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from torchdoctor.facts import Gpu, Unknown
-from torchdoctor.readers.lazy import lazily
+from torchdoctor.patterns import lazily
 from torchdoctor.values import GfxId
 
 MEBIBYTE = 1024 * 1024

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from itertools import takewhile
 
+from torchdoctor.patterns import lazily
 from torchdoctor.readers.image_words import IMAGE, image_said, machine_said
-from torchdoctor.readers.lazy import lazily
 from torchdoctor.readers.recogniser import Recogniser, Spot
 from torchdoctor.readers.statement import Said
 from torchdoctor.readers.torch_words import build_of, torch_said

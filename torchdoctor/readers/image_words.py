@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from torchdoctor.facts import Package, Packages
-from torchdoctor.readers.lazy import lazily
+from torchdoctor.patterns import lazily
 from torchdoctor.readers.platform_words import distribution_said, python_said
 from torchdoctor.readers.statement import Said
 from torchdoctor.readers.torch_words import build_of, torch_said

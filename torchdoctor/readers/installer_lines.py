@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from torchdoctor.facts import Package, Packages
-from torchdoctor.readers.lazy import lazily
+from torchdoctor.patterns import lazily
 from torchdoctor.readers.package_rows import freeze_row, normalised
 from torchdoctor.readers.recogniser import Recogniser, Spot
 from torchdoctor.readers.statement import Said

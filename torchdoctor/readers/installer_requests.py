@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Iterator
 
 from torchdoctor.facts import Package, Packages
+from torchdoctor.patterns import lazily
 from torchdoctor.readers.installer_lines import platform_tag_said
-from torchdoctor.readers.lazy import lazily
 from torchdoctor.readers.platform_words import python_said
 from torchdoctor.readers.recogniser import Recogniser, Spot
 from torchdoctor.readers.statement import Said

@@ -6,9 +6,9 @@ import re
 from collections.abc import Hashable, Iterator
 
 from torchdoctor.facts import Gpu
+from torchdoctor.patterns import lazily
 from torchdoctor.readers.driver_lines import NUMBER, loaded_driver
 from torchdoctor.readers.gpu_words import named_gpu, pci_address
-from torchdoctor.readers.lazy import lazily
 from torchdoctor.readers.recogniser import Recogniser, Spot
 from torchdoctor.readers.statement import Said
 from torchdoctor.values import DriverVersion

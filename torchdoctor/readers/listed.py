@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 
+from torchdoctor.patterns import lazily
 from torchdoctor.readers import quotation_words as words
-from torchdoctor.readers.lazy import lazily
 
 _HEAD = 4  # lines of a table that its head may have
 _RULE = lazily(r"[\s:|-]{5,200}$")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from torchdoctor.facts import Gpu, Unknown
-from torchdoctor.patterns import late
+from torchdoctor.patterns import lazily
 from torchdoctor.readers.answers import BUS, PYTHON, Answers
 from torchdoctor.readers.gpu_words import pci_address
 from torchdoctor.readers.live_host import MAC_CPU, pairs_of
@@ -29,7 +29,7 @@ PROC_PCI = Want("file", ("/proc/bus/pci/devices",))
 WANTS = (PYTHON, PCI, BUS, PROC_PCI, KFD, VRAM, BOARD, CHIP, SMI_QUERY, NODES, DXG, MAC_CPU)
 
 _VENDORS = {"10DE": "nvidia", "1002": "amd", "8086": "intel"}
-_LISTED = late(r"[0-9a-f]{3}[08]\t(?P<vendor>10de|1002)(?P<device>[0-9a-f]{4})\t")
+_LISTED = lazily(r"[0-9a-f]{3}[08]\t(?P<vendor>10de|1002)(?P<device>[0-9a-f]{4})\t")
 _DRIVER_COLUMN = 17
 _ACCELERATOR = "120000"  # Intel and others have accelerators of this class that are no GPUs
 _PAIR = 2  # major, minor

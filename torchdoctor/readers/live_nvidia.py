@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from torchdoctor.patterns import late
+from torchdoctor.patterns import lazily
 from torchdoctor.readers.answers import MEMINFO, PYTHON, Answers
 from torchdoctor.readers.nvidia_smi import read_smi
 from torchdoctor.readers.statement import Said
@@ -32,7 +32,7 @@ DXG = Want("stats", ("/dev/dxg",))
 WANTS = (PYTHON, MEMINFO, SMI_QUERY, SMI, PROC, SYS, MODULES, NODES, DXG)
 
 NVML = "nvml"  # an answer of our own process: the library's own words
-_KERNEL_MODULE = late(r"Kernel Module(?: for \S+)?\s+(\d+(?:\.\d+){1,2})\s")
+_KERNEL_MODULE = lazily(r"Kernel Module(?: for \S+)?\s+(\d+(?:\.\d+){1,2})\s")
 _REFUSALS = {
     "NVML_ERROR_DRIVER_NOT_LOADED": "no-driver",
     "NVML_ERROR_LIB_RM_VERSION_MISMATCH": "version-mismatch",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchdoctor.patterns import late
+from torchdoctor.patterns import lazily
 from torchdoctor.readers.answers import BUS, MEMINFO, PYTHON, Answers
 from torchdoctor.readers.live_host import pairs_of
 from torchdoctor.readers.live_nvidia import MODULES, PROC, cuda_of_number, driver_of
@@ -39,7 +39,7 @@ WSL_LIBRARIES = Want("glob", ("/usr/lib/*-linux-gnu/libcuda.so.*",))
 WANTS = (PYTHON, MEMINFO, BUS, LIBCUDA, NVCUDA, *LIBRARIES, MODULES, MODINFO, EFI, SECURE_BOOT, DMESG, WSL_LIBRARIES)
 
 _LINES = 200
-_NUMBERED = late(r"lib(?:nvidia-ml|cuda)\.so\.(\d{2,3}\.\d{2,3}(?:\.\d{2,3})?)$")
+_NUMBERED = lazily(r"lib(?:nvidia-ml|cuda)\.so\.(\d{2,3}\.\d{2,3}(?:\.\d{2,3})?)$")
 
 
 def read(recording: Recording) -> Iterator[Said]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from torchdoctor.facts import Package, Packages, Unknown
-from torchdoctor.patterns import late
+from torchdoctor.patterns import lazily
 from torchdoctor.readers.answers import Answers
 from torchdoctor.readers.statement import Said
 from torchdoctor.recording import Recording, Want
@@ -25,7 +25,7 @@ WANTS = (DISTRIBUTIONS,)
 REQUIRERS = Want("requirers", ("nvidia-", "cuda-", "triton", "pytorch-triton", "torch"), seconds=20.0, name="requirers")
 FOLDERS = Want("glob", ("@path/torch*/__init__.py",), name="folders of companions")
 
-_BOUND = late(r"torch\s*\(?\s*[=<>!~]")
+_BOUND = lazily(r"torch\s*\(?\s*[=<>!~]")
 Row = Mapping[str, Any]
 
 

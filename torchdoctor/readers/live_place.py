@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from torchdoctor.patterns import late
+from torchdoctor.patterns import lazily
 from torchdoctor.readers.answers import PYTHON, Answers
 from torchdoctor.readers.live_env import ENV
 from torchdoctor.readers.live_host import CPUINFO
@@ -46,7 +46,7 @@ _HYPERVISORS = (
     ("apple virtualization", "apple"),
 )  # fmt: skip
 _JOBS = (("slurm", "SLURM_JOB_ID", SLURM), ("pbs", "PBS_JOBID", PBS), ("lsf", "LSB_JOBID", LSF))
-_L4T = late(r"#\s*R(\d+)\s*\(release\),\s*REVISION:\s*([\d.]+)")
+_L4T = lazily(r"#\s*R(\d+)\s*\(release\),\s*REVISION:\s*([\d.]+)")
 
 
 def read(recording: Recording) -> Iterator[Said]:

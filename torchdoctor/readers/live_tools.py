@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from torchdoctor.facts import Toolkit
-from torchdoctor.patterns import late
+from torchdoctor.patterns import lazily
 from torchdoctor.readers.answers import PYTHON, Answers
 from torchdoctor.readers.statement import Said
 from torchdoctor.recording import Recording, Want
@@ -30,7 +30,7 @@ GCC = Want("command", ("gcc", "-dumpfullversion", "||", "gcc", "-dumpversion"), 
 CLANG, CLANG_FOLDERS = Want("links", ("/usr/bin/clang",)), Want("glob", ("/usr/lib/llvm-*/lib/clang/*",))
 WANTS = (PYTHON, NVCC, *VERSIONS, *NVCCS, LINKS, ALTERNATIVES, GCC, CLANG, CLANG_FOLDERS)
 
-_RELEASE = late(r"release (\d+\.\d+)")
+_RELEASE = lazily(r"release (\d+\.\d+)")
 
 
 def read(recording: Recording) -> Iterator[Said]:

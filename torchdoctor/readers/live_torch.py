@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from torchdoctor.patterns import late
+from torchdoctor.patterns import lazily
 from torchdoctor.readers.answers import PYTHON, Answers
 from torchdoctor.readers.live_packages import DISTRIBUTIONS, normalised, owner_of
 from torchdoctor.readers.statement import Said
@@ -18,7 +18,7 @@ VERSIONS = Want("files", ("@path/torch/version.py",))
 MODULES, FOLDERS = Want("glob", ("@path/torch.py",)), Want("glob", ("@path/torch/__init__.py",))
 WANTS = (PYTHON, DISTRIBUTIONS, VERSIONS, MODULES, FOLDERS)
 
-_ASSIGNMENT = late(r"^(\w+)\s*(?::[^=\n]{1,60})?=\s*(?:'([^'\n]*)'|\"([^\"\n]*)\"|(None))\s*$", re.MULTILINE)
+_ASSIGNMENT = lazily(r"^(\w+)\s*(?::[^=\n]{1,60})?=\s*(?:'([^'\n]*)'|\"([^\"\n]*)\"|(None))\s*$", re.MULTILINE)
 _FILE = "/version.py"
 
 

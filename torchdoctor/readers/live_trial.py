@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from torchdoctor.facts import Probe
-from torchdoctor.patterns import late
+from torchdoctor.patterns import lazily
 from torchdoctor.readers.statement import Said
 from torchdoctor.readers.torch_words import torch_said
 from torchdoctor.recording import Recording
@@ -15,7 +15,7 @@ from torchdoctor.values import CudaVersion
 
 KEY = "trial"
 _IMPORT, _SMOKE = "import torch", "smoke tests"
-_LIBRARY = late(r"\b((?:lib[\w.+-]+\.(?:so|dylib)|[\w.+-]+\.dll)[.\d]*)")
+_LIBRARY = lazily(r"\b((?:lib[\w.+-]+\.(?:so|dylib)|[\w.+-]+\.dll)[.\d]*)")
 _BENCH, _TELEMETRY = "bench-", "telemetry"
 _TRACEBACK = "Traceback (most recent call last):"
 _STAYS = "; it waits in the kernel and could not be ended"

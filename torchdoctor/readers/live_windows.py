@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from torchdoctor.facts import Gpu, Unknown
-from torchdoctor.patterns import late
+from torchdoctor.patterns import lazily
 from torchdoctor.readers.answers import Answers
 from torchdoctor.readers.gpu_words import vendor_of
 from torchdoctor.readers.statement import Said
@@ -30,8 +30,8 @@ MSVC = tuple(
 )
 WANTS = (IDS, NAMES, DRIVERS, *MSVC)
 
-_VALUE = late(r"\s+\w+\s+REG_SZ\s+(.*\S)")
-_PCI = late(r"(?i)pci\\ven_([0-9a-f]{4})&dev_([0-9a-f]{4})")
+_VALUE = lazily(r"\s+\w+\s+REG_SZ\s+(.*\S)")
+_PCI = lazily(r"(?i)pci\\ven_([0-9a-f]{4})&dev_([0-9a-f]{4})")
 _VENDORS = {"10DE": "nvidia", "1002": "amd", "8086": "intel"}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from torchdoctor.readers.lazy import lazily
+from torchdoctor.patterns import lazily
 
 _FAR = 1500  # characters above the error, white space collapsed
 _NEAR = 400  # between the last frame and the error: lines of code

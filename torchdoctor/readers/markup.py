@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from torchdoctor.readers.lazy import lazily
+from torchdoctor.patterns import lazily
 from torchdoctor.readers.quotation_words import ADVICE, COMMON, HOSTS, LOG, REMEDY
 
 _FEW = 2

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from torchdoctor.facts import Exhausted, value_or
-from torchdoctor.readers.lazy import lazily
+from torchdoctor.patterns import lazily
 from torchdoctor.readers.recogniser import Recogniser, Spot
 from torchdoctor.readers.statement import Said
 from torchdoctor.records import fields

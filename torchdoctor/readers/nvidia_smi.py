@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from torchdoctor.facts import Gpu, Unknown
+from torchdoctor.patterns import lazily
 from torchdoctor.readers.gpu_words import MEBIBYTE, is_cut, named_gpu, pci_address
-from torchdoctor.readers.lazy import lazily
 from torchdoctor.readers.nvidia_smi_csv import is_csv, read_csv
 from torchdoctor.readers.nvidia_smi_long import read_long, read_xml
 from torchdoctor.readers.nvidia_smi_values import cuda_said, driver_said, library_said

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from torchdoctor.patterns import lazily
 from torchdoctor.readers.gpu_words import pci_address, vendor_of
-from torchdoctor.readers.lazy import lazily
 from torchdoctor.readers.nvidia_smi_values import ARCH, MEMORY, NAMES, NOT_THERE, Values, rows_said
 from torchdoctor.readers.statement import Said
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from torchdoctor.readers.lazy import lazily
+from torchdoctor.patterns import lazily
 from torchdoctor.readers.nvidia_smi_values import SICK, Values, cuda_said, driver_said, rows_said
 from torchdoctor.readers.statement import Said
 

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
 
+from torchdoctor.patterns import lazily
 from torchdoctor.readers.document import Document, Part
-from torchdoctor.readers.lazy import lazily
 from torchdoctor.readers.nvidia_smi_csv import is_csv
 from torchdoctor.readers.nvidia_smi_values import NAMES
 

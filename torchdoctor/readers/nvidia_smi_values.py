@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from torchdoctor.facts import Gpu, Unknown
+from torchdoctor.patterns import lazily
 from torchdoctor.readers.gpu_words import MEBIBYTE, named_gpu, pci_address
-from torchdoctor.readers.lazy import lazily
 from torchdoctor.readers.statement import Said
 from torchdoctor.records import replace
 from torchdoctor.values import CudaVersion, DriverVersion, GpuArch

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 from torchdoctor.facts import Package, Packages
+from torchdoctor.patterns import lazily
 from torchdoctor.readers.document import Document, Line, Part
-from torchdoctor.readers.lazy import lazily
 from torchdoctor.readers.package_rows import conda_row, freeze_row, is_conda_build, table_row
 from torchdoctor.readers.statement import Said
 from torchdoctor.readers.torch_words import torch_said

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from torchdoctor.facts import Package, Unknown
-from torchdoctor.readers.lazy import lazily
+from torchdoctor.patterns import lazily
 
 _NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,80}[A-Za-z0-9])?"
 _VERSION = r"v?\d[\w.!+]{0,60}"

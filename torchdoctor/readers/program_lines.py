@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 
 from torchdoctor.facts import Gpu, Package, Packages
+from torchdoctor.patterns import lazily
 from torchdoctor.readers.gpu_words import MEBIBYTE, named_gpu, vendor_of
-from torchdoctor.readers.lazy import lazily
 from torchdoctor.readers.package_rows import normalised
 from torchdoctor.readers.platform_words import python_said
 from torchdoctor.readers.recogniser import Recogniser, Spot

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from itertools import takewhile
 
-from torchdoctor.readers.lazy import lazily
+from torchdoctor.patterns import lazily
 
 _FAR = 80  # lines looked at on either side of one
 _NEAR = 4  # lines of code that a trace shows below a frame

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -127,12 +126,10 @@ def _of_toml(text: str) -> set[str] | None:
 @lru_cache(maxsize=4)
 def _parsed(text: str) -> Mapping[str, Any] | None:
     """The table; None where it is none."""
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
+    from torchdoctor import toml
+
     try:
-        table: Mapping[str, Any] = tomllib.loads(text)
+        table: Mapping[str, Any] = toml.loads(text)
     except (ValueError, RecursionError):
         return None
     return table

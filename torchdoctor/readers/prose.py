@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
+from torchdoctor.patterns import lazily
 from torchdoctor.readers.document import Document
 from torchdoctor.readers.gpu_words import named_gpu
-from torchdoctor.readers.lazy import lazily
 from torchdoctor.readers.platform_words import distribution_said, platform_said, python_said
 from torchdoctor.readers.statement import Said
 from torchdoctor.readers.torch_words import torch_said

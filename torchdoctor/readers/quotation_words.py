@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from torchdoctor.readers.lazy import lazily
+from torchdoctor.patterns import lazily
 
 _SEE = (
     r"(?:see|get|encounter|receive|hit|run into|face|observe|notice|experience|(?:have|'ve) (?:seen|got)"

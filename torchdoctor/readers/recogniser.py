@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
-from torchdoctor.patterns import late
+from torchdoctor.patterns import lazily
 from torchdoctor.readers.statement import Said
 from torchdoctor.records import record
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from torchdoctor.readers.document import Document
     from torchdoctor.tables import Tables
 
-_FIRST_WORD = late(r"[\s*\-+\u2022`\"|$#>%/(]{0,60}([A-Za-z]+)")
+_FIRST_WORD = lazily(r"[\s*\-+\u2022`\"|$#>%/(]{0,60}([A-Za-z]+)")
 
 
 @record(frozen=True, slots=True)

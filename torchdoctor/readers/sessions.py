@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import takewhile
 
 from torchdoctor.facts import Gpu
+from torchdoctor.patterns import lazily
 from torchdoctor.readers.document import command_of
 from torchdoctor.readers.gpu_words import named_gpu, vendor_of
-from torchdoctor.readers.lazy import lazily
 from torchdoctor.readers.recogniser import Recogniser, Spot
 from torchdoctor.readers.statement import Said
 from torchdoctor.readers.torch_words import torch_said

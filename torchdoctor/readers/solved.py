@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from torchdoctor.readers.lazy import lazily
+from torchdoctor.patterns import lazily
 
 _LAST = 8  # lines of the end of a text that may say so
 

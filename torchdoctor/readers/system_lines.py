@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from torchdoctor.readers.lazy import lazily
+from torchdoctor.patterns import lazily
 from torchdoctor.readers.platform_words import (
     MACHINES,
     compiler_version,
@@ -23,7 +23,6 @@ _DARWIN = lazily(rf"Darwin\s+\S+\s+(\d+\.\d+\S*)\s.*\b({MACHINES})$")
 _RELEASE_NUMBER = lazily(r"(\d{1,2}\.\d{1,3}(?:\.\d{1,3})?[-+.\w]*)$")
 _VALUE = lazily(r"[\w() ./-]{1,60}?\s*[:=]\s*[\"']?(.*?)[\"']?$")
 _LDD = lazily(r"ldd \(.*\)\s+(\d+\.\d+)$")
-_MUSL = lazily(r"musl libc \(|Version (\d+\.\d+(?:\.\d+)?)$")
 _RELEASE = lazily(r"release (\d{1,2}\.\d{1,2})(?:, V(\d+\.\d+\.\d+))?")
 _SHM = lazily(r"\S+\s+(\d{1,9}(?:\.\d{1,4})?)([KMGT]?)i?B?\s+.*/dev/shm$")
 _UNITS = {"": 1024, "K": 1024, "M": 1024**2, "G": 1024**3, "T": 1024**4}

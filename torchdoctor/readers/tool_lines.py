@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchdoctor.facts import Package, Packages
+from torchdoctor.patterns import lazily
 from torchdoctor.readers.gpu_words import MEBIBYTE, is_cut, named_gpu
-from torchdoctor.readers.lazy import lazily
 from torchdoctor.readers.nvidia_smi_values import driver_said
 from torchdoctor.readers.package_rows import normalised
 from torchdoctor.readers.platform_words import distribution_said

@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterator
 
 from torchdoctor.facts import Package, Packages
+from torchdoctor.patterns import lazily
 from torchdoctor.readers.gpu_words import named_gpu, vendor_of
-from torchdoctor.readers.lazy import lazily
 from torchdoctor.readers.recogniser import Recogniser, Spot
 from torchdoctor.readers.statement import Said
 from torchdoctor.readers.torch_words import torch_said

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from torchdoctor.patterns import lazily
 from torchdoctor.readers.document import Document
 from torchdoctor.readers.installer_requests import asked_indexes, asked_version
-from torchdoctor.readers.lazy import lazily
 from torchdoctor.readers.recogniser import Recogniser, Spot
 from torchdoctor.readers.statement import Said
 from torchdoctor.readers.torch_words import VERSION, build_named_by

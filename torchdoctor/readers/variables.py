@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 
 from torchdoctor.facts import Variables
+from torchdoctor.patterns import lazily
 from torchdoctor.readers.document import command_of
 from torchdoctor.readers.env_names import is_listed
-from torchdoctor.readers.lazy import lazily
 from torchdoctor.readers.recogniser import Recogniser, Spot
 from torchdoctor.readers.statement import Said
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from torchdoctor.patterns import late
+from torchdoctor.patterns import lazily
 
 # What GitHub, Azure and TeamCity obey in a log: at the beginning of a line, or anywhere in it.
 _MARKED_COMMAND = r"(?<=#)(?=#(?:\[|vso\[|teamcity\[))"
-_COMMAND = late(rf"^\s*(?=::)|{_MARKED_COMMAND}")
-_IN_JSON = late(rf"{_MARKED_COMMAND}#|[\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-_BEYOND_ASCII = late(r"[^\x00-\x7f]")
+_COMMAND = lazily(rf"^\s*(?=::)|{_MARKED_COMMAND}")
+_IN_JSON = lazily(rf"{_MARKED_COMMAND}#|[\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_BEYOND_ASCII = lazily(r"[^\x00-\x7f]")
 
 
 class Line(NamedTuple):

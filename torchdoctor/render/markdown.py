@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from torchdoctor.findings import Finding
-from torchdoctor.patterns import late
+from torchdoctor.patterns import lazily
 from torchdoctor.redact import Identity, Redactor
 from torchdoctor.render.formats import View
 from torchdoctor.render.labels import place_of
@@ -18,8 +18,8 @@ from torchdoctor.render.text import detail_lines, verdict
 from torchdoctor.render.text import render as render_text
 from torchdoctor.report import Report
 
-_MARK = late(r"[!-/:-@\[-`{-~]")
-_BACKTICKS = late(r"`{3,}")
+_MARK = lazily(r"[!-/:-@\[-`{-~]")
+_BACKTICKS = lazily(r"`{3,}")
 _NOTE_ROOM = 100  # bytes for the line that says what was left out
 
 

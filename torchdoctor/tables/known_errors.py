@@ -128,15 +128,12 @@ class KnownErrors:
         return self._parsed[place]
 
     def _parse(self, place: int) -> KnownError:
-        import sys
 
-        if sys.version_info >= (3, 11):
-            import tomllib
-        else:
-            import tomli as tomllib
+        from torchdoctor import toml
+
         try:
-            data = tomllib.loads(self._chunks[place])
-        except tomllib.TOMLDecodeError as error:
+            data = toml.loads(self._chunks[place])
+        except toml.TOMLDecodeError as error:
             raise self._error(place, str(error)) from None
         wrong = _wrong(data)
         if wrong:

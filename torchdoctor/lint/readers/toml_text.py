@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from typing import Any
 
 from torchdoctor.lint.source import Source
@@ -21,14 +20,12 @@ class BrokenFileError(Exception):
 
 def parsed(source: Source) -> dict[str, Any]:
     """The table of a file; raise ``BrokenFileError`` where it is no TOML."""
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
+    from torchdoctor import toml
+
     if _DEEP.search(source.text):
         raise BrokenFileError("a key nested too deeply")
     try:
-        found: dict[str, Any] = tomllib.loads(source.text)
+        found: dict[str, Any] = toml.loads(source.text)
     except RecursionError:
         raise BrokenFileError("nested too deeply") from None
     except ValueError as error:
