@@ -7,60 +7,50 @@ fact (``driver.version``, ``gpus[].compute_capability``) is its name in reports,
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
+from torchdoctor.known import NotKnownError, NotThereError, Unknown, is_known, known, need, value_or
 from torchdoctor.records import field, record
 from torchdoctor.values import Build, CudaVersion, DriverVersion, GfxId, GpuArch, Libc, PythonTag, Version
 
 if TYPE_CHECKING:
     from torchdoctor.findings import Prediction
+    from torchdoctor.inside import DeviceCode, Linked, OwnTable, Torn
     from torchdoctor.intent import Ignore, Requirement
 
-T = TypeVar("T")
 
-
-@record(frozen=True, slots=True)
-class Unknown:
-    """A fact that this recording does not hold; ``what`` names it for people."""
-
-    what: str
-
-    def __bool__(self) -> bool:
-        """Unknown is neither true nor false: asking is a mistake in a rule."""
-        raise TypeError(f"asked whether an unknown fact is true: {self.what}")
-
-
-class NotKnownError(Exception):
-    """A check asked for a fact that is not in this recording; the runner turns it into a skip."""
-
-
-class NotThereError(Exception):
-    """A check asked for something this host does not have; the runner counts the check as passed."""
-
-
-def known(fact: T | None | Unknown) -> T | None:
-    """Return the value, or None when it was looked for and is absent; skip the check when it is unknown."""
-    if isinstance(fact, Unknown):
-        raise NotKnownError(fact.what)
-    return fact
-
-
-def need(fact: T | None | Unknown) -> T:
-    """Return the value; skip the check when it is unknown, end it as passed when there is none."""
-    value = known(fact)
-    if value is None:
-        raise NotThereError
-    return value
-
-
-def value_or(fact: T | None | Unknown, default: T) -> T:
-    """Return the value, or ``default`` when it is absent or unknown: for words, never for a verdict."""
-    return default if fact is None or isinstance(fact, Unknown) else fact
-
-
-def is_known(fact: object) -> bool:
-    """Whether the recording says anything about this fact, absence included."""
-    return not isinstance(fact, Unknown)
+__all__ = [
+    "FROM_OUTSIDE",
+    "Cpu",
+    "Driver",
+    "ErrorText",
+    "Exhausted",
+    "Facts",
+    "Gpu",
+    "Inside",
+    "Memory",
+    "NotKnownError",
+    "NotThereError",
+    "Os",
+    "Package",
+    "Packages",
+    "Place",
+    "Probe",
+    "Python",
+    "Quoted",
+    "Request",
+    "Toolkit",
+    "Tools",
+    "Torch",
+    "Trial",
+    "Unknown",
+    "Variables",
+    "is_known",
+    "known",
+    "need",
+    "value_or",
+    "without_digits",
+]  # what torchdoctor.known defines is asked of facts
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -312,6 +302,16 @@ class Trial:
 
 
 @record(frozen=True, slots=True, kw_only=True)
+class Inside:
+    """What the installed files themselves say, read without importing one; unknown where nobody looked."""
+
+    code: tuple[DeviceCode, ...] | None | Unknown = Unknown("device code of the installed libraries")
+    linked: tuple[Linked, ...] | None | Unknown = Unknown("list of libraries that the loader would find")
+    torn: tuple[Torn, ...] | None | Unknown = Unknown("state of the installed files")  # of sound wheels no row
+    own_table: OwnTable | None | Unknown = Unknown("torch's own table of device code")
+
+
+@record(frozen=True, slots=True, kw_only=True)
 class Exhausted:
     """What an "out of memory" says of the GPU's memory, in bytes; torch counts its own cache as ``reserved``."""
 
@@ -386,6 +386,7 @@ class Facts:
     driver: Driver = Driver()
     tools: Tools = Tools()
     trial: Trial = Trial()
+    inside: Inside = Inside()
     gpus: tuple[Gpu, ...] | None | Unknown = Unknown("list of GPUs")  # () = looked, none
     packages: Packages = Packages()
     env: Variables = Variables()
