@@ -22,8 +22,8 @@ HEADINGS = ["## How it is found", "## Why it happens", "## What to do", "## What
 
 # From left to right; a module imports only from its own layer or from one to its left.
 LAYERS = [
-    ["values", "errors", "records", "patterns", "toml", "addresses", "__init__"],
-    ["findings", "facts", "intent", "recording"],
+    ["values", "errors", "records", "known", "patterns", "toml", "addresses", "__init__"],
+    ["findings", "facts", "inside", "intent", "recording"],
     ["tables"],
     [
         *(
@@ -38,7 +38,7 @@ LAYERS = [
             "trial",
             "asked",
         ),
-        *("proof", "live", "target", "policy"),
+        *("proof", "xray", "live", "target", "policy"),
     ],
     ["readers", "benchmark"],
     ["reading"],

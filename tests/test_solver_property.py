@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from conftest import ROOT
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from torchdoctor.prescribe.choose import choose
@@ -63,6 +63,12 @@ def branch_of(host: dict[str, Any]) -> dict[str, str] | None:
     return next((row for row in rows("driver_branches.csv") if int(row["branch"]) == number), None)
 
 
+def first_drivers(branch: dict[str, str]) -> dict[tuple[int, int], tuple[int, ...]]:
+    """Where a branch learnt of a GPU family late: the first of its drivers that knows it."""
+    pairs = (item.split("=") for item in branch["since"].split())
+    return {arch(device): numbers(first) for device, first in pairs}
+
+
 def is_candidate(row: dict[str, str], host: dict[str, Any]) -> bool:  # noqa: C901, PLR0911 - one condition a line
     """Every hard condition, naively."""
     if (row["os"], row["machine"]) != (host["os"], host["machine"]):
@@ -85,6 +91,8 @@ def is_candidate(row: dict[str, str], host: dict[str, Any]) -> bool:  # noqa: C9
     for gpu in host["gpus"]:
         device = arch(f"{gpu[3:-1]}.{gpu[-1]}")
         if branch is not None and f"{device[0]}.{device[1]}" not in branch["archs"].split():
+            return False
+        if branch is not None and numbers(host["driver"]) < first_drivers(branch).get(device, ()):
             return False
         native = any(runs_natively(code, device, cuda) for code in row["code"].split())
         jit = (
@@ -134,6 +142,10 @@ def normalised(host: dict[str, Any]) -> dict[str, Any]:
 
 @settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(hosts)
+@example({
+    "os": "linux", "machine": "x86_64", "python": "3.9", "libc": "glibc-2.28", "driver": "580.65.06", "wsl": False,
+    "gpus": ["sm_103"],
+})  # fmt: skip
 def test_choice_is_a_candidate_and_no_host_with_one_is_refused(drawn: dict[str, Any]) -> None:
     host = normalised(drawn)
     choice = choose(describe(host, TABLES), Wish(), TABLES)
