@@ -50,7 +50,7 @@ LAYERS = [
     ["predict"],
     ["diff", "manual"],
     ["render"],
-    ["commands", "streams", "signals"],
+    ["commands", "api", "each", "streams", "signals"],
     ["cli"],
     ["__main__"],
 ]

@@ -19,38 +19,12 @@ if TYPE_CHECKING:
     from torchdoctor.intent import Ignore, Requirement
 
 
+# What torchdoctor.known defines is asked of this module too.
 __all__ = [
-    "FROM_OUTSIDE",
-    "Cpu",
-    "Driver",
-    "ErrorText",
-    "Exhausted",
-    "Facts",
-    "Gpu",
-    "Inside",
-    "Memory",
-    "NotKnownError",
-    "NotThereError",
-    "Os",
-    "Package",
-    "Packages",
-    "Place",
-    "Probe",
-    "Python",
-    "Quoted",
-    "Request",
-    "Toolkit",
-    "Tools",
-    "Torch",
-    "Trial",
-    "Unknown",
-    "Variables",
-    "is_known",
-    "known",
-    "need",
-    "value_or",
-    "without_digits",
-]  # what torchdoctor.known defines is asked of facts
+    "FROM_OUTSIDE", "Cpu", "Driver", "ErrorText", "Exhausted", "Facts", "Gpu", "Inside", "Memory", "NotKnownError",
+    "NotThereError", "Os", "Package", "Packages", "Place", "Probe", "Python", "Quoted", "Request", "Toolkit",
+    "Tools", "Torch", "Trial", "Unknown", "Variables", "is_known", "known", "need", "value_or", "without_digits",
+]  # fmt: skip
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -63,6 +37,8 @@ class Os:
     kernel: str | None | Unknown = Unknown("kernel release")
     machine: str | None | Unknown = Unknown("machine architecture")  # x86_64, aarch64, arm64 (values.canonical_machine)
     libc: Libc | None | Unknown = Unknown("C library")
+    vc_runtime: Version | None | Unknown = Unknown("Visual C++ runtime")  # 14.44.35211, as Windows registers it
+    long_paths: bool | None | Unknown = Unknown("state of long paths in Windows")
 
 
 @record(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,7 @@ _GAP = ("omitted", "omitted_after", "omitted_lines")
 
 WantKind = Literal[
     "file", "files", "glob", "links", "stat", "stats", "space", "command", "env", "python", "library", "distributions",
-    "requirers",
+    "requirers", "code", "loading", "records",
 ]  # fmt: skip
 
 
@@ -42,6 +42,9 @@ class Want:
     distributions   name ... whose METADATA is wanted          [{"name", "version", "path", "installer", ...}]
     requirers       beginning of a name ...                    [{"name", "requires", "requested", "installer"}]
     library         soname, function, search dir ...           {"path", "number", "error"}: int f(int*) in a child
+    code            package, folder or file ...                {"files": [...], "cut"}: device code (target/xray.py)
+    loading         -                                          {"linked": [...], "error"}: what the loader would find
+    records         -                                          [{"package", "missing", "changed", ...}] of torn wheels
     ==============  =========================================  ====================================================
 
     A path may start with ``$NAME/``, ``~/``, ``@prefix/`` (of the interpreter), ``@path/`` (each entry of sys.path) or

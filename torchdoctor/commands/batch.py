@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from torchdoctor.errors import UsageError
@@ -52,11 +52,18 @@ def _answer(line: str, number: int, wish: Wish, writing: Writing, tables: Tables
         return _error(None, f"line {number} is not JSON: {str(error)[:100]}")
     if not isinstance(given, dict):
         return _error(None, f"line {number} is not a JSON object")
+    return answer_for(given, wish, writing, tables, terms, where=f"line {number}: ")
+
+
+def answer_for(
+    given: Mapping[str, Any], wish: Wish, writing: Writing, tables: Tables, terms: Terms = _NO_TERMS, where: str = ""
+) -> dict[str, Any]:
+    """The answer for one described host; of one that makes no sense an ``error``, which begins with ``where``."""
     try:
         _check_keys(given)
         return {"id": given.get("id"), **_install(describe(given, tables), wish, writing, tables, terms)}
     except (DescriptionError, UsageError) as error:
-        return _error(given.get("id"), f"line {number}: {error}")
+        return _error(given.get("id"), f"{where}{error}")
 
 
 def _install(host: Host, wish: Wish, writing: Writing, tables: Tables, terms: Terms) -> dict[str, Any]:
@@ -84,7 +91,7 @@ def _install(host: Host, wish: Wish, writing: Writing, tables: Tables, terms: Te
     }
 
 
-def _check_keys(given: dict[str, Any]) -> None:
+def _check_keys(given: Mapping[str, Any]) -> None:
     """Refuse a key that nobody reads: a misspelt one would leave its fact unknown, unheard."""
     for key in given:
         if key not in BATCH_KEYS:

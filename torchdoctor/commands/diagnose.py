@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 from torchdoctor.commands.common import (
@@ -27,6 +28,8 @@ from torchdoctor.reading import facts_of
 from torchdoctor.recording import SCHEMA, VERSION, PastedText, Recording
 from torchdoctor.tables import Tables
 
+_MOST_JOBS = 1024
+
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
@@ -38,6 +41,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--require-gpu", action="store_true", help="a host whose torch cannot use a GPU is an error")
     parser.add_argument("--here", action="store_true", help="the texts are of this host: ask it as well (no import)")
+    _add_each(parser)
     add_target_option(parser)
     add_policy_options(parser, shows=False)
     add_live_options(parser)
@@ -45,8 +49,35 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_output_options(parser)
 
 
+def _add_each(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("many reports")
+    group.add_argument(
+        "--each",
+        action="store_true",
+        help="a report of its own: every file and folder of a folder, every line of FILE.jsonl or - "
+        '({"id", "text"} or {"id", "files": {name: text}}); a JSON line each on stdout, as they are ready; exit '
+        "status 0; --timeout is for one of them (default: 60)",
+    )
+    group.add_argument("--jobs", type=_count, metavar="N", help="so many processes (default: one for each processor)")
+    group.add_argument(
+        "--resume", metavar="OUT.jsonl", help="add to this file what is not answered in it yet, in place of stdout"
+    )
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not 0 < int(text) <= _MOST_JOBS:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of processes (1 to {_MOST_JOBS})")
+    return int(text)
+
+
 def run(options: argparse.Namespace) -> int:
     """Load, join this host where asked, examine, deliver."""
+    if options.each:
+        from torchdoctor.commands.each import run_each
+
+        return run_each(options)
+    if options.jobs or options.resume:
+        raise UsageError("diagnose: --jobs and --resume are of --each, which answers many reports: add it")
     request = request_of(options, measures=True, of_text=not options.here)
     report_formats(options)
     tables = open_tables(options.tables)
@@ -77,10 +108,14 @@ def _joined(recording: Recording, here: Recording, tables: Tables, request: Requ
 
 def load(names: list[str]) -> Recording:
     """Load every file: a saved recording joins its answers, all else is pasted text."""
+    return joined(recording_of(name, load_one(name)) for name in names)
+
+
+def joined(recordings: Iterable[Recording]) -> Recording:
+    """One recording of many: the answers of all, the texts of all."""
     recording = Recording()
-    for name in names:
-        saved = recording_of(name, load_one(name))
-        recording = Recording({**recording.answers, **saved.answers}, (*recording.texts, *saved.texts))
+    for other in recordings:
+        recording = Recording({**recording.answers, **other.answers}, (*recording.texts, *other.texts))
     return recording
 
 
