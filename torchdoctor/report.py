@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from torchdoctor.checks.quoted import NOT_SHOWN
 from torchdoctor.facts import Facts, Probe, is_known, value_or
@@ -10,6 +10,9 @@ from torchdoctor.findings import SEVERITIES, Finding, Ignored, Outcome, Predicti
 from torchdoctor.prescribe.install import Install
 from torchdoctor.records import record
 from torchdoctor.values import Build
+
+if TYPE_CHECKING:
+    from torchdoctor.code_view import CodeRow
 
 _REMARKS = {"no-gpu", "build-step-no-gpu"}
 Status = Literal["ok", "warn", "fail", "unknown"]
@@ -28,7 +31,9 @@ class Report:
     no_install: Text | None = None  # why no build could be chosen, when one is in question
     change: Text | None = None  # the smallest change that would allow one
     linted: tuple[str, ...] = ()  # the files of a project that were judged, in place of a host
+    hosts: int = 0  # how many reports were merged, in place of one host
     ignored: tuple[Ignored, ...] = ()  # what a policy sets aside of the findings
+    code: tuple[CodeRow, ...] | None = None  # how each library serves each GPU, where the files were looked into
 
     @property
     def status(self) -> Status:
@@ -46,7 +51,7 @@ class Report:
         crashed = next((item for item in self.outcomes if item.outcome == "crashed"), None)
         if crashed:
             return Text("the check {id} crashed: {reason}", id=crashed.id, reason=crashed.reason)
-        if self.linted:
+        if self.linted or self.hosts:
             return None
         if not self._told and not _recognised_anything(self.facts) and not self.facts.quoted.last_error:
             return Text("nothing in it could be recognised")

@@ -11,7 +11,7 @@ from torchdoctor.findings import Text
 from torchdoctor.records import record
 
 # What changes from one minute to the next, or says how it was asked rather than what is there.
-_PASSING = {
+PASSING = {
     "memory.available", "gpus[].memory_free", "python.chosen_because", "python.other", "python.command",
     "python.prefix_length", "trial.import_seconds", "trial.waited",
 }  # fmt: skip
@@ -22,7 +22,7 @@ _ORDER = (
 )  # fmt: skip
 _LEAST = ("torch.locations", "torch.requires", "torch.wheel_tag", "python.executable", "gpus[].pci_address")
 # What differs because another fact does, and is not told besides.
-_FOLLOWS = {
+FOLLOWS = {
     "torch.full": ("torch.version", "torch.build"),
     "torch.cuda": ("torch.build",),
     "torch.wheel_tag": ("torch.version", "python.tag"),
@@ -105,7 +105,7 @@ class Comparison:
     @property
     def common(self) -> int:
         """How many facts both tell, passing ones aside."""
-        return sum(path in self.b.facts and _unnumbered(path) not in _PASSING for path in self.a.facts)
+        return sum(path in self.b.facts and _unnumbered(path) not in PASSING for path in self.a.facts)
 
     @property
     def is_open(self) -> bool:
@@ -130,7 +130,7 @@ class Comparison:
 def compare(a: Side, b: Side) -> Comparison:
     """Compare two reports."""
     sides = _worse_first(Alone("a", a, b, _only(a, b)), Alone("b", b, a, _only(b, a)))
-    differences = tuple(sorted(_differences(a, b), key=lambda item: _rank(item.fact)))
+    differences = tuple(sorted(_differences(a, b), key=lambda item: rank(item.fact)))
     cause = _cause(differences, [(alone, alone.telling) for alone in sides])
     if cause:
         differences = _led_by(cause, differences)
@@ -173,7 +173,7 @@ def _paths(one: Side, other: Side) -> Iterator[str]:
     """Every fact of either, but for passing ones; single GPUs only where both have as many."""
     same_gpus = one.facts.get("gpus") == other.facts.get("gpus")
     for path in dict.fromkeys((*one.facts, *other.facts)):
-        if _unnumbered(path) not in _PASSING and (same_gpus or not path.startswith("gpus[")):
+        if _unnumbered(path) not in PASSING and (same_gpus or not path.startswith("gpus[")):
             yield path
 
 
@@ -191,7 +191,8 @@ def _untold(one: Side, other: Side) -> tuple[str, ...]:
     return tuple(dict.fromkeys(path.partition(".")[0] if path.startswith(LISTS) else path for path in paths))
 
 
-def _rank(path: str) -> tuple[int, int]:
+def rank(path: str) -> tuple[int, int]:
+    """The place of a fact among those that differ: the most telling first."""
     name = _unnumbered(path)
     matches = (
         place for place, known in enumerate(_ORDER) if name == known or name.startswith((f"{known}.", f"{known}["))
@@ -201,7 +202,7 @@ def _rank(path: str) -> tuple[int, int]:
 
 def _follows(item: Difference, differences: Sequence[Difference], cause: Cause | None) -> bool:
     differing = {other.fact for other in differences}
-    return bool(differing.intersection(_FOLLOWS.get(item.fact, ()))) and not (cause and item.fact in cause.facts)
+    return bool(differing.intersection(FOLLOWS.get(item.fact, ()))) and not (cause and item.fact in cause.facts)
 
 
 def _cause(found: Sequence[Difference], sides: Sequence[tuple[Alone, Sequence[Told]]]) -> Cause | None:
