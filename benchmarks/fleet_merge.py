@@ -42,7 +42,8 @@ def main() -> None:
         check = [sys.executable, "-m", "torchdoctor", "check", "--static", f"--format=json={base}"]
         subprocess.run(check, check=False, stderr=subprocess.DEVNULL)
         report = json.loads(base.read_text("utf-8"))
-        planted, runs = {}, {}
+        planted: dict[int, dict[str, str]] = {}
+        runs: dict[int, list[tuple[float, float]]] = {}
         for count in options.counts:
             folder = Path(place, str(count))
             folder.mkdir()

@@ -21,8 +21,15 @@ dependencies = [{dependencies}]
 _ELSEWHERE: Mapping[str, str] = {
     "dev": "\n[dependency-groups]\ndev = [{dependencies}]\n",
     "gpu": "\n[project.optional-dependencies]\ngpu = [{dependencies}]\n",
+    "last-apart": "\n[project.optional-dependencies]\nlast = [{dependencies}]\n",
+    "two-alike": "\n[project.optional-dependencies]\na = [{dependencies}]\nb = [{dependencies}]\n",
 }
-_OPTIONS: Mapping[tuple[str, str], str] = {("uv-project", "gpu"): " --extra gpu", ("pdm", "gpu"): " --group gpu"}
+_OPTIONS: Mapping[tuple[str, str], str] = {
+    ("uv-project", "gpu"): " --extra gpu",
+    ("pdm", "gpu"): " --group gpu",
+    ("uv-project", "last-apart"): " --extra last",
+    ("uv-project", "two-alike"): " --extra a",
+}
 OLD = "2.8.0"  # the last that has wheels for a Python that newer ones left
 _PINS: Mapping[str, Mapping[str, str]] = {
     **PINS,
@@ -87,7 +94,8 @@ class Project(NamedTuple):
             self._move(environment, "cpu", "--nightly", "--allow-inferred", pins=pins)
 
     def _begin(self, environment: Environment) -> None:
-        main, others = ((*self.before,), ()) if not self.at else ((), self.before)
+        place = {"": len(self.before), "last-apart": len(self.before) - 1}.get(self.at, 0)
+        main, others = self.before[:place], self.before[place:]
         pythons = self.pythons or f"=={sys.version_info[0]}.{sys.version_info[1]}.*"
         text = _PROJECT.format(python=pythons, dependencies=_listed(ONLY_ON_DEFAULT, *main))
         text += _ELSEWHERE[self.at].format(dependencies=_listed(*others)) if self.at else ""

@@ -124,9 +124,7 @@ def test_every_name_is_documented_and_named_in_the_documentation() -> None:
 
 
 def test_importing_it_is_cheap() -> None:
-    code = (
-        "import sys, torchdoctor.api; print(*{'rich', 'packaging', 'psutil'}.intersection(sys.modules))"
-    )
+    code = "import sys, torchdoctor.api; print(*{'rich', 'packaging', 'psutil'}.intersection(sys.modules))"
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert told.stdout == "\n"
 

@@ -12,7 +12,9 @@ from conftest import CASES, ROOT
 
 from torchdoctor.checks import TOPICS, all_checks
 from torchdoctor.checks.registry import told_by_a_text
+from torchdoctor.fleet.findings import IDS as FLEET_IDS
 from torchdoctor.lint.rules import all_rules
+from torchdoctor.net.verdict import IDS as NET_IDS
 from torchdoctor.lint.run import BROKEN
 
 PACKAGE = ROOT / "torchdoctor"
@@ -42,15 +44,15 @@ LAYERS = [
     ],
     ["readers", "benchmark"],
     ["reading"],
-    ["checks"],
+    ["checks", "code_view"],
     ["run_checks"],
     ["prescribe"],
     ["report"],
     ["pipeline", "lint"],
     ["predict"],
-    ["diff", "manual"],
+    ["diff", "manual", "fleet"],
     ["render"],
-    ["commands", "api", "each", "streams", "signals"],
+    ["commands", "api", "each", "net", "streams", "signals"],
     ["cli"],
     ["__main__"],
 ]
@@ -207,10 +209,14 @@ def test_every_check_file_is_listed_and_holds_at_most_six_ids() -> None:
     assert {name: count for name, count in per_file.items() if count > 6} == {}
 
 
-LINT_IDS = {item.id for item in all_rules()} | {BROKEN}
+FILE_IDS = {item.id for item in all_rules()} | {
+    BROKEN,
+    *FLEET_IDS,
+    *NET_IDS,
+}  # found in files, not by a check of a host
 
 
-@pytest.mark.parametrize("check_id", sorted({item.id for item in all_checks()} | LINT_IDS))
+@pytest.mark.parametrize("check_id", sorted({item.id for item in all_checks()} | FILE_IDS))
 def test_every_id_has_a_page_in_one_form(check_id: str) -> None:
     lines = (PAGES / f"{check_id}.md").read_text(encoding="utf-8").splitlines()
     assert lines[0] == f"# {check_id}"
@@ -219,7 +225,7 @@ def test_every_id_has_a_page_in_one_form(check_id: str) -> None:
 
 
 def test_no_page_without_a_check() -> None:
-    ids = {item.id for item in all_checks()} | LINT_IDS
+    ids = {item.id for item in all_checks()} | FILE_IDS
     assert sorted({path.stem for path in PAGES.glob("*.md")} - ids) == []
 
 

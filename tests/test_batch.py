@@ -7,6 +7,7 @@ import pytest
 from conftest import Run
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from packaging.specifiers import SpecifierSet
 
 from torchdoctor.commands.batch import Terms, answer_lines
 from torchdoctor.prescribe.conditions import Wish
@@ -75,6 +76,37 @@ def test_only_where_no_build_has_a_label_no_index_is_named() -> None:
 def test_an_installed_torch_gets_local_pins() -> None:
     command = answers(json.dumps({**GOOD, "torch": "2.9.1+cpu"}))[0]["commands"][0]
     assert command == "python -m pip install torch==2.15.0+cu132 --index-url https://download.pytorch.org/whl/cu132"
+
+
+SERVED = {**GOOD, "driver": "580.65.06"}
+ON_CPU = {**GOOD, "driver": None, "gpus": []}
+
+
+@pytest.mark.parametrize(
+    ("host", "torch", "wish", "answer"),
+    [
+        (SERVED, "2.9.1+cu126", Wish(), ("2.9.1", "cu126", 1, "it is installed, and it runs here")),
+        (ON_CPU, "2.13.0+cpu", Wish(), ("2.13.0", "cpu", 1, "it is installed, and it runs here")),
+        (SERVED, "2.9.1+cu126", Wish(torch=SpecifierSet(">=2.8")), ("2.9.1", "cu126", 1, "it is installed")),
+        (SERVED, "2.9.1+cu126", Wish(torch=SpecifierSet("==2.8.0")), ("2.8.0", "cu128", 1, "")),
+        (SERVED, "2.9.1+cu126", Wish("cpu", SpecifierSet("<2.14")), ("2.13.0", "cpu", 1, "")),
+        (SERVED, "2.9.1+cpu", Wish(), ("2.15.0", "cu132", 1, "")),
+        ({**SERVED, "driver": "470.57.02"}, "2.9.1+cu126", Wish(), ("2.7.1", "cu118", 1, "")),
+        (SERVED, "2.9.1", Wish(), ("2.15.0", "cu132", 1, "")),  # which build it is, nothing tells
+        (SERVED, None, Wish(), ("2.15.0", "cu132", 1, "")),
+        (SERVED, "99.1.0+cu130", Wish(), ("99.1.0", "cu130", 0, "is newer than the tables")),
+        (SERVED, "99.1.0+cpu", Wish(), ("2.15.0", "cu132", 1, "")),
+        (SERVED, "99.1.0+cu130", Wish(companions=("torchvision",)), (None, None, 0, "which torchvision goes with")),
+        (SERVED, "2.12.0a0+1a2b3c4.nv25.11", Wish(), ("2.12.0a0", None, 0, "another maker's build")),
+        (SERVED, "2.12.0a0+1a2b3c4.nv25.11", Wish("cpu", SpecifierSet("<2.14")), ("2.13.0", "cpu", 1, "")),
+    ],
+)
+def test_what_is_installed_stays_as_on_one_host(
+    host: dict[str, Any], torch: str | None, wish: Wish, answer: tuple[Any, ...]
+) -> None:
+    (told,) = map(json.loads, answer_lines([json.dumps({**host, "torch": torch})], wish, Writing(), TABLES))
+    assert (told["torch"], told["build"], len(told["commands"])) == answer[:3]
+    assert answer[3] in told["reason"]
 
 
 def test_blank_lines_are_passed_over() -> None:

@@ -44,8 +44,9 @@ def told(fleet: Fleet) -> dict[str, set[str]]:
     for group in fleet.groups:
         for name in group.names:
             said.setdefault(name, set()).update(item.fact for item in group.odd)
-    for item in (*fleet.slow, *fleet.sick):
-        said.setdefault(item.host, set()).add("slow" if item in fleet.slow else "sick")
+    for word, hosts in (("slow", [item.host for item in fleet.slow]), ("sick", [item.host for item in fleet.sick])):
+        for name in hosts:
+            said.setdefault(name, set()).add(word)
     return said
 
 

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from torchdoctor.errors import UsageError
 from torchdoctor.fleet.site import SITES, Shape, written
 
+yaml = pytest.importorskip("yaml", reason="PyYAML, which reads manifests, is not installed")
 ROOT = Path(__file__).resolve().parent.parent
 PLACES = ROOT / "docs" / "places"
 needs_bash = pytest.mark.skipif(os.name != "posix" or not shutil.which("bash"), reason="no bash here")

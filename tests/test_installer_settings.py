@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from pathlib import Path
+
 import pytest
+from conftest import Run
 from install_states import TABLES, Live
 from packaging.specifiers import SpecifierSet
 
@@ -40,6 +45,59 @@ BASE = "https://m.example/whl"
 def test_which_file_sets_what(path: str, text: str, expected: InstallerSettings) -> None:
     answers = {want.key: Answer(text) if want.args[0] == path else Answer(absent=True) for want in WANTS}
     assert settings_of(Recording(answers)) == expected
+
+
+LINKS, FURTHER = "find-links = ['x']\n", "[global]\nextra-index-url = https://x\n"
+OF_OTHERS = "[download]\nextra-index-url = https://x\n[list]\nfind-links = y\n"
+
+
+@pytest.mark.parametrize(
+    ("variables", "files", "uv_links", "pip_further"),
+    [
+        ("", {"uv.toml": LINKS, "/etc/pip.conf": FURTHER}, "uv.toml", "/etc/pip.conf"),
+        ("PIP_CONFIG_FILE=/p", {"$PIP_CONFIG_FILE": FURTHER}, "", "/p (PIP_CONFIG_FILE)"),
+        # It is read last; of the others the user's alone is left out for it, and none where it is not there.
+        ("PIP_CONFIG_FILE=/p", {"$PIP_CONFIG_FILE": "", "~/.config/pip/pip.conf": FURTHER}, "", ""),
+        ("PIP_CONFIG_FILE=/p", {"~/.config/pip/pip.conf": FURTHER}, "", "~/.config/pip/pip.conf"),
+        ("PIP_CONFIG_FILE=/p", {"$PIP_CONFIG_FILE": "", "/etc/pip.conf": FURTHER}, "", "/etc/pip.conf"),
+        ("PIP_CONFIG_FILE=/dev/null", {"$PIP_CONFIG_FILE": "", "@prefix/pip.conf": FURTHER}, "", ""),
+        ("", {"@prefix/pip.conf": FURTHER, "/etc/pip.conf": FURTHER}, "", "the environment's pip.conf"),
+        ("", {"/etc/pip.conf": OF_OTHERS}, "", ""),
+        ("", {"/etc/pip.conf": OF_OTHERS + "[install]\nfind-links = y\n"}, "", "/etc/pip.conf"),
+        ("XDG_CONFIG_HOME=/x", {"~/.config/pip/pip.conf": FURTHER, "~/.config/uv/uv.toml": LINKS}, "", ""),
+        ("XDG_CONFIG_HOME=/x", {"$XDG_CONFIG_HOME/pip/pip.conf": FURTHER}, "", "$XDG_CONFIG_HOME/pip/pip.conf"),
+        ("XDG_CONFIG_DIRS=/x", {"/etc/xdg/pip/pip.conf": FURTHER, "/etc/xdg/uv/uv.toml": LINKS}, "", ""),
+        ("UV_CONFIG_FILE=/u", {"$UV_CONFIG_FILE": LINKS, "uv.toml": LINKS}, "/u (UV_CONFIG_FILE)", ""),
+        ("UV_CONFIG_FILE=/u", {"$UV_CONFIG_FILE": "", "uv.toml": LINKS}, "", ""),
+        ("UV_NO_CONFIG=1", {"uv.toml": LINKS, "/etc/uv/uv.toml": LINKS}, "", ""),
+        ("UV_NO_CONFIG=false", {"uv.toml": LINKS}, "uv.toml", ""),
+        # The nearest file of the project counts, a uv.toml before a table beside it; the user's fills in.
+        ("", {"uv.toml": "", "../uv.toml": LINKS, "pyproject.toml": f"[tool.uv]\n{LINKS}"}, "", ""),
+        ("", {"uv.toml": "", "~/.config/uv/uv.toml": LINKS}, "~/.config/uv/uv.toml", ""),
+        ("", {"pyproject.toml": "[project]\n", "../uv.toml": LINKS}, "../uv.toml", ""),
+        ("", {"pyproject.toml": f"[tool.uv]\n[tool.other]\n{LINKS}"}, "", ""),
+        ("", {"pyproject.toml": f"[tool.other]\n[tool.uv.pip] # of it\n{LINKS}"}, "pyproject.toml", ""),
+    ],
+)
+def test_which_of_several_files_counts(variables: str, files: dict[str, str], uv_links: str, pip_further: str) -> None:
+    given = dict([variables.split("=")]) if variables else {}
+    answers = {
+        want.key: Answer(files[want.args[0]]) if want.args[0] in files else Answer(absent=True) for want in WANTS
+    }
+    told = settings_of(Recording({**answers, WANTS[0].key: Answer(given)}))
+    assert told == NONE._replace(uv_links=uv_links, pip_further=pip_further)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the interpreter lies elsewhere on Windows")
+@pytest.mark.parametrize("has_variable", [True, False])
+def test_the_file_of_a_variable_is_read_on_a_live_host(tmp_path: Path, torchdoctor: Run, *, has_variable: bool) -> None:
+    file = tmp_path / "mine.conf"
+    file.write_text(FURTHER)
+    variables = {"PIP_CONFIG_FILE": str(file)} if has_variable else {"PIP_CONFIG_FILE": os.devnull}
+    host = ("--driver", "none", "--gpu", "none", "--torch", NEW, "--with", "torchvision", "--tool", "pip")
+    done = torchdoctor("install-cmd", "--python", sys.executable, *host, env=variables)
+    assert done.returncode == 0, done.stderr
+    assert ("mine.conf (PIP_CONFIG_FILE) names a further index" in done.stderr) is has_variable
 
 
 def asked(

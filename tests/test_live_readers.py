@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from torchdoctor.facts import Facts, Gpu, Unknown
 from torchdoctor.readers.assemble import assemble
 from torchdoctor.readers.env_names import NAMES
-from torchdoctor.readers.live import ALL_WANTS, read_live
+from torchdoctor.readers.live import ALL_WANTS, ON_DEMAND, read_live
 from torchdoctor.recording import Answer, PastedText, Recording, Want
 from torchdoctor.records import fields
 from torchdoctor.tables import Tables
@@ -240,7 +240,7 @@ def test_a_pasted_recording_says_nothing_live() -> None:
 
 def test_every_recorded_answer_is_still_asked_for() -> None:
     """A want that changes its key would leave old recordings unread: give it a ``name`` instead."""
-    keys = {want.key for want in ALL_WANTS} | {"choice", "nvml", "psutil", "noise", "trial"}
+    keys = {want.key for want in ALL_WANTS} | {"choice", "nvml", "psutil", "noise", "trial", *ON_DEMAND}
     for path in [*FOLDER.glob("*.json"), *CASES.glob("*/recording.json")]:
         if not path.name.endswith(".expected.json"):
             assert Recording.from_json(path.read_text("utf-8")).answers.keys() <= keys, path

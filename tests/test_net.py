@@ -49,7 +49,7 @@ def pairs(*rows: tuple[int, int, bool]) -> dict[str, Any]:
 
 
 FAILED = event("group", "failed", error="connect failed")
-RDMA = {"backend": "nccl", "env": {"NCCL_SOCKET_IFNAME": "eth"}}
+RDMA: dict[str, Any] = {"backend": "nccl", "env": {"NCCL_SOCKET_IFNAME": "eth"}}
 CASES: dict[str, tuple[dict[int, list[Mapping[str, Any]]], list[str], str]] = {
     "healthy": ({0: rank(0, speed(1e9)), 1: rank(1, speed(1e9))}, [], ""),
     "nothing heard of one": (

@@ -53,6 +53,8 @@ def test_driver_and_gpus(library: Library) -> None:
     assert first["name"] == "NVIDIA H100 80GB HBM3"
     assert (first["cc"], first["pci"], first["pci_id"]) == ([9, 0], "00000000:65:00.0", "2330")
     assert (first["mig"], first["mig_instances"], first["memory"]) == (1, 1, 85520809984)
+    assert (first["firmware"], first["clock_limit"], first["pcie_width"]) == ("96.00.61.00.01", 1980, 16)
+    assert first["power_limit"] is None  # this stub supports no such question
     assert second == {"index": 1, "error": "NVML_ERROR_GPU_IS_LOST"}
 
 

@@ -31,7 +31,7 @@ LATE = [
     ("B300", "550.54.15", NO, "update the driver to 580.82.07 or newer"),
     ("sm_121", "580.82.07", NO, "update the driver to 580.94.13 or newer"),
     ("GB10", "580.95.05", YES, ""),
-    ("T4", "580", YES, ""),
+    ("A100", "580", YES, ""),
 ]
 
 
@@ -108,7 +108,7 @@ def test_without_a_gpu_where_one_is_required_there_is_nothing_to_look_for(tables
 
 @pytest.mark.parametrize(
     ("gpu", "unused"),
-    [("T4,MI300X", "MI300X stays unused"), ("RTX 4090,UHD Graphics 770", "770 stays unused"), ("T4", "")],
+    [("A100,MI300X", "MI300X stays unused"), ("RTX 4090,UHD Graphics 770", "770 stays unused"), ("A100", "")],
 )
 def test_gpus_that_the_build_is_not_for_are_named_as_unused(gpu: str, unused: str, tables: Tables) -> None:
     why = str(told(image_of(CUDA, tables), tables, gpu=gpu, driver="580.65.06").why)
@@ -201,7 +201,7 @@ SETS = [
 
 @pytest.mark.parametrize(("cpu", "verdict", "missing"), SETS)
 def test_sets_that_do_not_settle_avx_leave_it_open(cpu: str | None, verdict: str, missing: str, tables: Tables) -> None:
-    given = {"gpu": "T4", "driver": "580.65.06", **({"cpu": cpu} if cpu else {})}
+    given = {"gpu": "A100", "driver": "580.65.06", **({"cpu": cpu} if cpu else {})}
     image = replace(image_of(CUDA, tables), trial=Trial())  # torch was not imported on such a processor
     item = told(image, tables, **given)
     assert (item.verdict, item.missing) == (verdict, missing), item.why

@@ -80,6 +80,8 @@ FAULTS = [
     ({"os": "beos"}, "os 'beos'"),
     ({"wsl": "perhaps"}, "wsl 'perhaps'"),
     ({"jetpack": "99"}, "jetpack '99'"),
+    ({"os": "macOS", "libc": "musl"}, "libc 'musl' is of Linux"),
+    ({"os": "macos", "driver": 580}, "driver '580' is NVIDIA's"),
     ({"name": "x"}, "nothing is said of x"),
     ({}, "nothing is said of the host"),
 ]
@@ -227,3 +229,34 @@ def test_hostile_lines_give_a_description_or_an_error(text: str, tables: Tables)
         with suppress(DescriptionError):
             error = error or f"target {target_of(item.given, tables).name}"
         assert len(error) < 400
+
+
+TWICE = [
+    ("driver=580 driver=550 gpu=T4", "driver is said twice, as '580' and '550'"),
+    ("gpu=T4 driver=580 --driver=550", "driver is said twice"),
+    ("gpu=T4 gpus=H100 driver=580", "is said twice"),
+    ("gpu=T4 shm=1 shm=2", "shm is said twice"),
+]
+
+
+@pytest.mark.parametrize(("text", "words"), TWICE)
+def test_a_key_with_two_values_is_refused(text: str, words: str, tables: Tables) -> None:
+    with pytest.raises(DescriptionError, match=words):
+        target_of(read_words(text), tables)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("a.json", '[{"gpu": "T4", "driver": "580", "driver": "550"}]', "driver is said twice"),
+        ("a.txt", '{"gpu": "T4", "driver": "580", "driver": "550"}', "driver is said twice"),
+        ("a.csv", "gpu,driver,driver\nT4,580,550\n", "driver heads two columns"),
+        ("a.toml", '[a]\ngpu = "T4"\ndriver = "580"\ndriver = "550"\n', "not TOML"),
+        ("a.json", '[{"gpu": "T4", "driver": "580"}, {"gpu": "T4", "driver": "550"}]', ""),
+        ("a.csv", "gpu,driver\nT4,580\nT4,550\n", ""),
+    ],
+)
+def test_a_file_that_says_a_key_twice_is_refused(name: str, text: str, words: str) -> None:
+    errors = [item.error for item in read_file(name, text) if item.error]
+    assert len(errors) == bool(words)
+    assert not words or words in errors[0]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
+from conftest import ROOT, Run
 from test_live_project import SYSTEM, THERE, conda, venv
 
 from torchdoctor.prescribe.host import COMPANIONS
@@ -236,3 +237,41 @@ def test_what_the_project_names_moves_with_torch(tmp_path: Path, current: str, m
     assert f"they belong into {file}, then: uv add {folder}{' '.join(pins)}\n" in done.stderr
     assert ("torchvision = " in done.stdout) is ("torchvision" in more)
     assert "ask again --with" not in done.stderr
+
+
+def app_of(folder: Path, lock: str, text: str) -> list[str]:
+    """A project of a tool with an environment of its own, and how its Python is named."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder / ".venv")], check=True)
+    (folder / lock).write_text("version = 1\n")
+    (folder / "pyproject.toml").write_text(text)
+    return ["--python", str(folder / ".venv/bin/python")]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the interpreter lies elsewhere on Windows")
+@pytest.mark.parametrize("lock", ["uv.lock", "poetry.lock", "pdm.lock", ""])
+def test_a_report_leaves_to_install_cmd_what_a_projects_file_decides(
+    tmp_path: Path, torchdoctor: Run, lock: str
+) -> None:
+    text = PROJECT.replace("{more}", "") + 'requires-python = ">=3.10"\n'
+    python = app_of(tmp_path, lock or "other", text)
+    report = torchdoctor("check", "--static", *python, "--format", "json", "--record", "seen.json")
+    commands = json.loads(report.stdout)["install"]["commands"]
+    again = "torchdoctor install-cmd --python ~/.venv/bin/python"
+    assert (commands == [again]) is bool(lock)
+    assert ("torch==" in " ".join(commands)) is not bool(lock)
+    if lock:
+        saved = torchdoctor("diagnose", "seen.json", "--format", "json")
+        assert json.loads(saved.stdout)["install"]["commands"] == commands
+        answer = torchdoctor("install-cmd", *python)
+        assert "torch==" in answer.stdout + answer.stderr
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the interpreter lies elsewhere on Windows")
+@pytest.mark.parametrize(("text", "ends"), [("torch-backend = 'cpu'\n", "--torch-backend cpu"), ("", "whl/cpu")])
+def test_a_report_heeds_the_settings_of_installers(tmp_path: Path, torchdoctor: Run, text: str, ends: str) -> None:
+    python = app_of(tmp_path, "other", "")
+    (tmp_path / "uv.toml").write_text(text)
+    report = torchdoctor("check", "--static", *python, "--tool", "uv", "--format", "json")
+    (line,) = json.loads(report.stdout)["install"]["commands"]
+    assert line.startswith("uv pip install --python")
+    assert line.endswith(ends)

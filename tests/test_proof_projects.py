@@ -38,6 +38,9 @@ CELLS = [
     *(Project(tool, ("cu126",), torch=OLD, asked=">=2.8", pythons=">=3.9") for tool in LOCKING),
     *(Project(tool, ("cpu", "cu130"), torch=NEWEST, pythons=">=3.10") for tool in LOCKING),
     *(Project(tool, ("cu126",), ("torch==2.13.0",), at=at) for tool in LOCKING for at in ("dev", "gpu")),
+    # Each line asks for the torch of the other: all of them change before anything is locked.
+    Project("uv-project", ("cpu", "cu126"), ALL_FROM_PYPI, at="last-apart", torch=OLD, asked="==2.8.0"),
+    Project("uv-project", ("cpu", "cu126"), ("torch==2.13.0",), at="two-alike"),
     Project("hatch", ("cpu", "cu126")),
     Project("hatch", ("cpu", "cu130"), torch=NEWEST),
 ]

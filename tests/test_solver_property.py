@@ -134,7 +134,7 @@ def normalised(host: dict[str, Any]) -> dict[str, Any]:
         **host,
         "machine": "x86_64" if windows else host["machine"],
         "wsl": host["wsl"] and not windows,
-        "libc": "glibc-2.39" if windows else host["libc"],
+        "libc": None if windows else host["libc"],
         "jetpack": None,
         "torch": None,
     }

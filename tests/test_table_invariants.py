@@ -12,7 +12,7 @@ from conftest import ROOT
 from torchdoctor.records import field, record
 from torchdoctor.tables import Tables
 from torchdoctor.tables.describe import table_files
-from torchdoctor.tables.invariants import INVARIANTS, Invariant, builds, drivers, faults, gpus, references
+from torchdoctor.tables.invariants import INVARIANTS, Invariant, builds, code, drivers, faults, gpus, references
 from torchdoctor.values import DriverVersion
 
 FOLDER = ROOT / "compat_tables"
@@ -91,6 +91,14 @@ CASES: list[tuple[Invariant, Wrong]] = [
         references.python_support_agrees_with_the_builds,
         Wrong("python_support.csv", {"python": "3.9"}, {"last_torch": "2.9.1"}),
     ),
+    (
+        code.measured_code_is_the_builds,
+        Wrong("torch_builds.csv", {**CU126, "build": "cu130"}, {"code": "8.0 8.6 9.0 10.0 12.0"}),
+    ),
+    (
+        code.ptx_has_a_known_version,
+        Wrong("companion_code.csv", {"package": "xformers", "version": "0.0.35"}, {"ptx_isa": ""}),
+    ),
     (drivers.a_jetson_driver_is_no_other_driver, Wrong("jetpacks.csv", {"l4t": "36.4.3"}, {"driver": "550.54.15"})),
     (references.rows_have_source_and_day, Wrong("indexes.csv", {"id": "pypi"}, {"checked": "2999-01-01"})),
 ]
@@ -138,7 +146,7 @@ def test_every_invariant_has_a_case_it_notices() -> None:
 def test_every_function_of_the_package_that_yields_faults_is_in_the_list() -> None:
     named = {
         value
-        for module in (builds, drivers, gpus, references)
+        for module in (builds, code, drivers, gpus, references)
         for value in vars(module).values()
         if getattr(value, "__annotations__", {}).get("return") == "Iterator[Fault]"
     }

@@ -18,6 +18,7 @@ from torchdoctor.facts import Facts
 from torchdoctor.findings import Finding
 from torchdoctor.prescribe.choose import choose
 from torchdoctor.prescribe.conditions import Wish
+from torchdoctor.prescribe.decide import decide
 from torchdoctor.prescribe.described import describe
 from torchdoctor.prescribe.host import Host, Installed, host_of
 from torchdoctor.prescribe.install import install_of
@@ -250,6 +251,34 @@ def test_tools_that_take_the_entry_for_torch_are_not_written_for(live: Live, too
     assert change in str(gap[1])
     whole = live._replace(left=False).facts
     assert in_the_way(host_of(whole, TABLES), writing_for(whole, Writing(tool=tool, asked=True))) is None
+
+
+@pytest.mark.parametrize("tool", ["uv-project", "poetry", "pdm", "hatch"])
+@pytest.mark.parametrize(
+    ("gone", "wish", "folder"),
+    [
+        ("torchvision", Wish(), "torchvision-0.24.1+cpu.dist-info"),
+        ("torchvision", Wish(companions=("torchvision",)), "torchvision-0.24.1+cpu.dist-info"),
+        ("torchvision", Wish(torch=torch("==2.14.1")), "torchvision-0.24.1+cpu.dist-info"),
+        ("torchao", Wish(), ""),  # which nobody asked for, and does not move
+        ("", Wish(torch=torch("==2.14.1")), ""),
+    ],
+)
+def test_a_project_takes_the_entry_of_a_companion_for_installed(tool: str, gone: str, wish: Wish, folder: str) -> None:
+    host = host_of(Live("torch==2.9.1+cpu torchvision==0.24.1+cpu torchao==0.14.1", driver=None).facts, TABLES)
+    decision = decide(replace(host, gone=frozenset({gone} - {""})), wish, Writing(tool=tool), TABLES)
+    assert bool(decision.gap) is bool(folder)
+    if decision.gap:
+        assert f"the files of torchvision 0.24.1+cpu are gone, and {tool} takes its entry" in str(decision.gap[0])
+        assert f"delete the folder {folder} in" in str(decision.gap[1])
+
+
+@pytest.mark.parametrize("tool", ["pip", "uv", "requirements"])
+def test_and_pip_takes_it_out(tool: str) -> None:
+    host = host_of(Live("torch==2.9.1+cpu torchvision==0.24.1+cpu", driver=None).facts, TABLES)
+    decision = decide(replace(host, gone=frozenset({"torchvision"})), Wish(), Writing(tool=tool), TABLES)
+    assert decision.gap is None
+    assert "uninstall" in decision.install(explain=False).commands[0]
 
 
 def findings(facts: Facts) -> list[Finding]:

@@ -569,6 +569,7 @@ def test_torch_is_added_where_it_stands(tables: Tables, tool: str, text: str, wo
 
 TWO = P + '[project.optional-dependencies]\ncpu = ["torch==2.8.0"]\ngpu = ["torch"]\n'
 APART = MAIN + '[dependency-groups]\nml = ["torchvision"]\n'
+ALIKE = P + '[project.optional-dependencies]\na = ["torch>=2", "numpy"]\nb = ["torch >= 2"]\n'
 MARKED = P + "dependencies = [\"torch==2.8.0; sys_platform == 'PLATFORM'\"]\n"
 
 
@@ -576,7 +577,13 @@ MARKED = P + "dependencies = [\"torch==2.8.0; sys_platform == 'PLATFORM'\"]\n"
     ("tool", "text", "said"),
     [
         *((tool, TWO, "cpu: torch==2.8.0 | ") for tool in ("uv-project", "poetry", "pdm")),
-        *((tool, APART, "[project] dependencies: torch | ") for tool in ("uv-project", "poetry", "pdm")),
+        *((tool, APART, "[project] dependencies: torch | ") for tool in ("poetry", "pdm")),
+        *((tool, ALIKE, "[project.optional-dependencies] a: torch>=2 | ") for tool in ("poetry", "pdm")),
+        ("uv-project", ALIKE + "[tool.uv]\nconflicts = [[{extra = 'a'}, {extra = 'b'}]]\n", "in more than one line"),
+        ("uv-project", ALIKE + "[tool.uv.sources]\ntorch = [{index = 'c', extra = 'a'}]\n", "in more than one line"),
+        ("uv-project", ALIKE.replace("torch >= 2", "torch>=2.1"), "in more than one line"),
+        ("uv-project", ALIKE.replace("torch >= 2", "torch>=2; os_name == 'posix'"), "in more than one line"),
+        ("uv-project", P + "dependencies = ['torch', 'torch']", "in more than one line"),
         ("uv-project", P + '[tool.uv]\noverride-dependencies = ["torch==2.8.0"]', "set it to torch==2.9.1, or take"),
         ("uv-project", P + '[tool.uv]\nconstraint-dependencies = ["torch<2.9"]', "constraint-dependencies: torch<2.9"),
         ("pdm", P + '[tool.pdm.resolution.overrides]\ntorch = "2.8.0"', "overrides]: torch==2.8.0"),
@@ -594,6 +601,33 @@ MARKED = P + "dependencies = [\"torch==2.8.0; sys_platform == 'PLATFORM'\"]\n"
 def test_what_a_tool_cannot_add_is_refused_with_its_place(tables: Tables, tool: str, text: str, said: str) -> None:
     with pytest.raises(UsageError, match=re.escape(said)):
         in_project(tables, tool, text)
+
+
+@pytest.mark.parametrize(
+    ("text", "places", "brought"),
+    [
+        (APART, {"": "torch", "--group ml": "torchvision"}, " --group ml"),
+        (ALIKE, {"--optional a": "torch torchvision", "--optional b": "torch"}, " --extra a"),
+        (MAIN + ALIKE.removeprefix(P).replace(" >= 2", "").replace(">=2", ""), {"": "torch torchvision",
+         "--optional a": "torch", "--optional b": "torch"}, ""),
+        (P + "[dependency-groups]\na = ['torchvision']\nb = ['torch']\n", {"--group b": "torch",
+         "--group a": "torchvision"}, " --group b --group a"),
+        (P + "[tool.uv]\ndev-dependencies = ['torchvision']\n[dependency-groups]\na = ['torch']\n",
+         {"--group a": "torch", "--dev": "torchvision"}, " --group a"),
+    ],
+)  # fmt: skip
+def test_places_of_a_uv_project_are_changed_before_it_is_locked(
+    tables: Tables, text: str, places: dict[str, str], brought: str
+) -> None:
+    install = in_project(tables, "uv-project", text)
+    pins = {"torch": "torch==2.9.1", "torchvision": "torchvision==0.24.1"}
+    adds = [
+        " ".join(["uv add --frozen", *([option] if option else []), *(pins[name] for name in names.split())])
+        for option, names in places.items()
+    ]
+    assert install.commands == (*adds, f"uv sync --inexact{brought}")
+    told = [str(item) for item in install.warnings if "alike" in str(item)]
+    assert len(told) == (sum("torch" in names.split() for names in places.values()) > 1)
 
 
 @pytest.mark.parametrize(("if_needed", "there"), [(True, "2.9.1+cu126"), (True, "2.8.0+cu126"), (False, "2.9.1+cu126")])

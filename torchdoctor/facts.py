@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 
 # What torchdoctor.known defines is asked of this module too.
 __all__ = [
-    "FROM_OUTSIDE", "Cpu", "Driver", "ErrorText", "Exhausted", "Facts", "Gpu", "Inside", "Memory", "NotKnownError",
-    "NotThereError", "Os", "Package", "Packages", "Place", "Probe", "Python", "Quoted", "Request", "Toolkit",
-    "Tools", "Torch", "Trial", "Unknown", "Variables", "is_known", "known", "need", "value_or", "without_digits",
+    "FROM_OUTSIDE", "Compute", "Cpu", "Driver", "ErrorText", "Exhausted", "Facts", "Gpu", "Inside", "Memory",
+    "NotKnownError", "NotThereError", "Os", "Package", "Packages", "Place", "Probe", "Python", "Quoted", "Request",
+    "Toolkit", "Tools", "Torch", "Trial", "Unknown", "Variables", "is_known", "known", "need", "value_or",
+    "without_digits",
 ]  # fmt: skip
 
 
@@ -70,6 +71,9 @@ class Cpu:
     model: str | None | Unknown = Unknown("CPU model")
     flags: frozenset[str] | None | Unknown = Unknown("list of CPU instruction sets")
     count: int | None | Unknown = Unknown("CPU count")  # usable by this process
+    quota: int | None | Unknown = Unknown("CPU quota of the control groups")  # whole processors, rounded up
+    visible: int | None | Unknown = Unknown("count of visible CPUs")  # what programs count, whatever the quota
+    nodes: int | None | Unknown = Unknown("count of NUMA nodes")
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -161,10 +165,25 @@ class Gpu:
     memory: int | None | Unknown = Unknown("GPU memory")  # bytes
     memory_free: int | None | Unknown = Unknown("free GPU memory")  # when the tool was asked
     power_limit: int | None | Unknown = Unknown("power limit of the GPU")  # watts, in force
+    clock_limit: int | None | Unknown = Unknown("highest clock of the GPU")  # MHz
+    pcie_width: int | None | Unknown = Unknown("width of the GPU's PCIe link")  # lanes in use
+    firmware: str | None | Unknown = Unknown("firmware of the GPU")  # version of its VBIOS
     kernel_driver: str | None | Unknown = Unknown("kernel driver bound to the GPU")  # nvidia, nouveau, vfio-pci, amdgpu
     driver_sees: bool | None | Unknown = Unknown("driver's view of this GPU")
     mig: str | None | Unknown = Unknown("MIG mode")  # enabled, disabled, enabled-without-instance
     sick: str | None | Unknown = Unknown("health of the GPU")  # ERR!, lost, requires reset; None = healthy
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Compute:
+    """What GPUs of AMD's and Intel's need of the host. None: looked, and it is not there."""
+
+    kfd: str | None | Unknown = Unknown("access to /dev/kfd")  # open, closed
+    render: str | None | Unknown = Unknown("access to the render nodes")  # open, closed: one of them is
+    amdgpu: str | None | Unknown = Unknown("version of AMD's kernel driver")  # of AMD's package; None: the kernel's own
+    rocm: str | None | Unknown = Unknown("ROCm of the system")  # 7.2.0; wheels bring their own
+    level_zero: str | None | Unknown = Unknown("Level Zero loader")  # path
+    level_zero_driver: str | None | Unknown = Unknown("Level Zero driver")  # path of libze_intel_gpu
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -284,7 +303,7 @@ class Inside:
     code: tuple[DeviceCode, ...] | None | Unknown = Unknown("device code of the installed libraries")
     linked: tuple[Linked, ...] | None | Unknown = Unknown("list of libraries that the loader would find")
     torn: tuple[Torn, ...] | None | Unknown = Unknown("state of the installed files")  # of sound wheels no row
-    own_table: OwnTable | None | Unknown = Unknown("torch's own table of device code")
+    own_table: OwnTable | None | Unknown = Unknown("table of device code in torch's source")
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -360,6 +379,7 @@ class Facts:
     python: Python = Python()
     torch: Torch = Torch()
     driver: Driver = Driver()
+    compute: Compute = Compute()
     tools: Tools = Tools()
     trial: Trial = Trial()
     inside: Inside = Inside()

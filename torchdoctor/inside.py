@@ -29,13 +29,16 @@ class Linked:
 
     soname: str  # libcudnn.so.9
     path: str | None  # None: it is nowhere
-    how: str = ""  # rpath, LD_LIBRARY_PATH, runpath, cache, default, loaded, preload
+    how: str = ""  # rpath, LD_LIBRARY_PATH, runpath, cache, default, loaded, path; of a DLL own, python, system, PATH
     needed_by: tuple[str, ...] = ()  # library files, from the folder of packages on
     package: str = ""  # the distribution of `path`; empty: of none
     version: str | None = None  # in the name of the file, or inside it (cuDNN, NCCL)
     own: str | None = None  # the wheel's own copy, where another one is found before it
     own_version: str | None = None
     lacks: tuple[str, ...] = ()  # symbol versions that are asked of it and that it has not: GLIBCXX_3.4.32
+    damage: str = ""  # why the loader refuses the file
+    opened: bool = False  # by name while the program runs: that it is nowhere stops no import
+    for_torch: bool = False  # the import of torch itself asks for it
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -45,8 +48,12 @@ class Torn:
     package: str
     version: str
     files: int  # listed
-    missing: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()  # the first of them, libraries and modules before the rest
     changed: tuple[str, ...] = ()  # another size than listed
+    cut: tuple[str, ...] = ()  # of those the libraries and modules whose end is not there
+    missing_count: int = 0
+    changed_count: int = 0
+    shared_count: int = 0
     shared_with: tuple[str, ...] = ()  # files that another distribution or conda's package lists too
     others: tuple[str, ...] = ()  # who lists them
 
@@ -56,4 +63,4 @@ class OwnTable:
     """What a torch says of itself in torch/cuda/__init__.py: which code serves which device, which build has which."""
 
     serves: tuple[tuple[str, str, str, tuple[str, ...]], ...] = ()  # code, device from, device below, except
-    builds: tuple[tuple[str, tuple[str, ...]], ...] = ()  # CUDA version, codes
+    builds: tuple[tuple[str, str, tuple[str, ...]], ...] = ()  # CUDA version, machine (empty: any), codes

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -56,11 +57,13 @@ def record(
     timeout: float | None = None,
     proof: Proof | None = None,
     meanwhile: Callable[[], None] = lambda: None,
+    inside: Wants | None = None,
 ) -> Recording:
     """Ask the host where ``python`` runs; raise ``LiveError`` when it cannot be asked. ``meanwhile`` is done then.
 
     ``timeout`` takes the place of the start's deadline and of that of each command and library. ``proof`` runs torch
-    there after the questions; its answer is kept under the key ``trial``. Ctrl-C ends the questions: what was answered
+    there after the questions; its answer is kept under the key ``trial``. ``inside`` is asked of the installed files
+    beside that, by a second program (torchdoctor/xray.py). Ctrl-C ends the questions: what was answered
     until then is recorded, and that it was interrupted; it is raised when nothing was answered.
     """
     asked = nvml.start() if is_local(python.argv) else None
@@ -70,7 +73,8 @@ def record(
             if not interrupted:
                 here = is_local(python.argv) and private["mark"] == _own_mark()
                 answers.update(_ask_ourselves(asked, timeout) if here else {})
-                answers.update({TRIAL: proof(python, answers.get(nvml.KEY))} if proof else {})
+                with _looking(python, inside, timeout, answers):
+                    answers.update({TRIAL: proof(python, answers.get(nvml.KEY))} if proof else {})
         except KeyboardInterrupt:
             interrupted = True
         if interrupted:
@@ -79,6 +83,25 @@ def record(
     finally:
         if asked:
             nvml.end(asked)
+
+
+@contextmanager
+def _looking(
+    python: PythonChoice, inside: Wants | None, timeout: float | None, answers: dict[str, Answer]
+) -> Iterator[None]:
+    """The second program reads the installed files while torch is imported; its answers are added in the end."""
+    if inside is None:
+        yield
+        return
+    from torchdoctor import xray
+
+    child, limit = xray.start(python, inside()), timeout or xray.SECONDS
+    try:
+        yield
+        answers.update(xray.finish(child, limit))
+    finally:
+        if child.process:
+            nvml.end(child.process)
 
 
 def _ask_ourselves(asked: subprocess.Popen[bytes] | None, timeout: float | None) -> dict[str, Answer]:

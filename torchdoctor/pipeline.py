@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from torchdoctor.code_view import code_rows
 from torchdoctor.facts import Request
 from torchdoctor.findings import Finding, Ignored
 from torchdoctor.prescribe.prescribe import prescribe, with_commands
@@ -18,8 +19,8 @@ def examine(recording: Recording, tables: Tables, request: Request, writing: Wri
     """Turn a recording into a report. Pure: the same recording gives the same report, byte for byte."""
     facts = facts_of(recording, tables, request)
     found, outcomes = run_checks(facts, tables)
-    prescription = prescribe(facts, found, writing, tables)
-    told = with_written_commands(found, facts, writing.shell)
+    prescription = prescribe(facts, found, writing, tables, recording)
+    told = with_written_commands(found, facts, writing)
     findings, ignored = _set_aside(with_commands(told, prescription), request)
     return Report(
         facts=facts,
@@ -31,6 +32,7 @@ def examine(recording: Recording, tables: Tables, request: Request, writing: Wri
         install=prescription.install,
         no_install=prescription.refusal,
         change=prescription.change,
+        code=code_rows(facts, tables),
     )
 
 

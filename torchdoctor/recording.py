@@ -18,7 +18,7 @@ _GAP = ("omitted", "omitted_after", "omitted_lines")
 
 WantKind = Literal[
     "file", "files", "glob", "links", "stat", "stats", "space", "command", "env", "python", "library", "distributions",
-    "requirers", "code", "loading", "records",
+    "requirers", "code", "loading", "records", "assignments",
 ]  # fmt: skip
 
 
@@ -44,6 +44,7 @@ class Want:
     library         soname, function, search dir ...           {"path", "number", "error"}: int f(int*) in a child
     code            package, folder or file ...                {"files": [...], "cut"}: device code (target/xray.py)
     loading         -                                          {"linked": [...], "error"}: what the loader would find
+    assignments     path, name ...                             their source, of a Python file (target/xray.py as well)
     records         -                                          [{"package", "missing", "changed", ...}] of torn wheels
     ==============  =========================================  ====================================================
 

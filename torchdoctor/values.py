@@ -93,6 +93,11 @@ class DriverVersion(Ordered):
         """The leading number: 580 for 580.65.06."""
         return self.parts[0]
 
+    def reaches(self, floor: DriverVersion) -> bool | None:
+        """Whether it is the floor or newer; None where it is written so short that the floor may be above it."""
+        is_begun = len(self.parts) < len(floor.parts) and self.parts == floor.parts[: len(self.parts)]
+        return None if is_begun else self.parts >= floor.parts
+
     @property
     def order(self) -> tuple[int, ...]:
         """The key of ordering."""
@@ -285,3 +290,19 @@ def canonical_machine(text: str, os_name: str | None = None) -> str:
     if lowered in _ARM:
         return ("aarch64" if os_name == "linux" else "arm64") if os_name else lowered.removeprefix("win_")
     return _MACHINES.get(lowered, lowered)
+
+
+def visible_count(mask: str, count: int) -> int:
+    """Return how many of ``count`` GPUs a CUDA_VISIBLE_DEVICES value leaves.
+
+    CUDA stops reading at the first entry that names no GPU, and lists none when one is named twice.
+    """
+    chosen: list[str] = []
+    for entry in mask.split(","):
+        text = entry.strip()
+        if not (text.startswith(("GPU-", "MIG-")) or (text.isdecimal() and int(text) < count)):
+            break
+        if text in chosen:
+            return 0
+        chosen.append(text)
+    return len(chosen)

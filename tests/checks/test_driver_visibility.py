@@ -22,9 +22,9 @@ from driver_hosts import (
 )
 from one_check import found, is_skipped, only, severity
 
-from torchdoctor.checks.gpu_masks import visible_count
 from torchdoctor.facts import Driver, Facts, Gpu, Place, Unknown, Variables
 from torchdoctor.tables import Tables
+from torchdoctor.values import visible_count
 
 H100_ON_BUS = on_bus("NVIDIA H100 80GB HBM3", "9.0")
 SLURM_JOB = changed(

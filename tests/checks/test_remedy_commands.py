@@ -17,6 +17,7 @@ from torchdoctor.checks import all_checks
 from torchdoctor.facts import ErrorText, Exhausted, Facts, Gpu, Os, Place, Quoted, Torch
 from torchdoctor.findings import MAKE_SURE, Command, Env, Finding, Remedy, Text, setting, showing, unsetting
 from torchdoctor.prescribe.remedy_commands import with_written_commands, written
+from torchdoctor.prescribe.writing import Writing
 from torchdoctor.run_checks import run_checks
 from torchdoctor.tables import Tables
 from torchdoctor.tables.known_errors import KnownError
@@ -124,9 +125,9 @@ def test_a_command_is_written_for_its_reader(
 def test_a_remedy_that_says_nothing_without_its_commands_goes_with_them() -> None:
     remedies = (Remedy(MAKE_SURE, ("ldconfig -p",)), Remedy(Text("See what fills it"), ("ls -lS /dev/shm",)))
     finding = Finding(summary=Text("x"), why=Text("y"), remedies=remedies)
-    (on_windows,) = with_written_commands([finding], Facts(os=Os(name="windows")), "")
+    (on_windows,) = with_written_commands([finding], Facts(os=Os(name="windows")), Writing())
     assert on_windows.remedies == (Remedy(Text("See what fills it")),)
-    assert with_written_commands([finding], Facts(os=Os(name="linux")), "") == (finding,)
+    assert with_written_commands([finding], Facts(os=Os(name="linux")), Writing()) == (finding,)
 
 
 def commands_of(entry: KnownError) -> tuple[Command, ...]:

@@ -119,7 +119,7 @@ INCOMPLETE = [
     (
         replace(builder(msvc=1942), os=WINDOWS, packages=packages("triton==3.0.0")),
         "torch.compile lacks triton-windows",
-        "python -m pip install triton-windows",
+        "python -m pip install triton-windows==3.5.*",
     ),
     (builder(gcc=None, python_headers=False), "torch.compile lacks a C compiler and the Python headers", None),
     (

@@ -124,6 +124,16 @@ int nvmlDeviceGetClockInfo(void *gpu, int kind, unsigned *mhz) {
     return 0;
 }
 
+int nvmlDeviceGetMaxClockInfo(void *gpu, int kind, unsigned *mhz) {
+    *mhz = kind == 1 ? 1980 : 2619;
+    return 0;
+}
+
+int nvmlDeviceGetVbiosVersion(void *gpu, char *text, unsigned room) {
+    strncpy(text, "96.00.61.00.01", room);
+    return 0;
+}
+
 int nvmlDeviceGetPowerUsage(void *gpu, unsigned *milliwatts) {
     *milliwatts = 698500;
     return 0;

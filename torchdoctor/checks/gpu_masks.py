@@ -9,28 +9,13 @@ from torchdoctor.checks.places import in_container
 from torchdoctor.checks.registry import seen
 from torchdoctor.facts import Facts, Gpu, NotKnownError, need, value_or
 from torchdoctor.findings import Finding, Remedy, Severity, Text, unsetting
+from torchdoctor.values import visible_count
 
 EMPTY_MIG = "enabled-without-instance"
 HIDE_ALL = frozenset({"", "-1", "none", "NoDevFiles"})
 _UNSET = Remedy(
     Text("Remove the variable, or name GPUs that exist"), (unsetting("CUDA_VISIBLE_DEVICES"), "nvidia-smi -L")
 )
-
-
-def visible_count(mask: str, count: int) -> int:
-    """Return how many of ``count`` GPUs a CUDA_VISIBLE_DEVICES value leaves.
-
-    CUDA stops reading at the first entry that names no GPU, and lists none when one is named twice.
-    """
-    chosen: list[str] = []
-    for entry in mask.split(","):
-        text = entry.strip()
-        if not (text.startswith(("GPU-", "MIG-")) or (text.isdecimal() and int(text) < count)):
-            break
-        if text in chosen:
-            return 0
-        chosen.append(text)
-    return len(chosen)
 
 
 def masked(facts: Facts, gpus: Sequence[Gpu]) -> Iterator[Finding]:

@@ -101,7 +101,12 @@ def is_foreign(facts: Facts) -> bool:
     if is_from_conda(facts):
         package = conda_torch(facts)
         return package is None or _PROJECT_CHANNEL not in value_or(package.build, "")
-    return origin in _FOREIGN_ORIGINS or re.search(r"\da\d|\.nv\d", full) is not None
+    return origin in _FOREIGN_ORIGINS or is_named_foreign(full)
+
+
+def is_named_foreign(version: str) -> bool:
+    """Whether the version is one that only builds from source and NVIDIA's own have: 2.8.0a0+5228986c39.nv25.06."""
+    return re.search(r"\da\d|\.nv\d", version) is not None
 
 
 def official_rows(facts: Facts, tables: Tables) -> tuple[TorchBuild, ...]:

@@ -11,7 +11,7 @@ from torchdoctor.checks.floors import judged_floor
 from torchdoctor.checks.judged import Judged, unknown_in
 from torchdoctor.facts import Facts, Gpu, Unknown, is_known, value_or
 from torchdoctor.intent import Requirement
-from torchdoctor.policy.gpus import GB, counted, of_nvidia
+from torchdoctor.policy.gpus import GB, UNTOLD, counted, of_nvidia, usable
 from torchdoctor.policy.kinds import ANY, capabilities, drivers, pattern
 from torchdoctor.values import Build, DriverVersion, GpuArch
 
@@ -127,7 +127,7 @@ def _gpus(facts: Facts, items: Sequence[Requirement]) -> Judged:
     if isinstance(facts.gpus, Unknown):
         return unknown_in(whole, "gpus", facts.gpus)
     least = int(said.get("min", "1"))
-    answers = [_fits(gpu, said) for gpu in counted(facts)]
+    answers = [_fits(gpu, said) if gpu else _any_fits(counted(facts), said) for gpu in usable(facts)]
     if answers.count(True) < least <= sum(answer is not False for answer in answers):
         missing = next(answer for answer in answers if isinstance(answer, Unknown))
         return unknown_in(whole, "gpus", missing)
@@ -143,9 +143,11 @@ def _wanted(said: dict[str, str]) -> str:
 
 def _there(facts: Facts, said: dict[str, str]) -> str:
     """The GPUs that are there, those alike told once, with what is asked of them."""
-    used = counted(facts)
-    words = Counter(_described(gpu, said, is_used=gpu in used) for gpu in value_or(facts.gpus, None) or ())
-    return ", ".join(f"{number} {word}" if number > 1 else word for word, number in words.items()) or "none"
+    fit = counted(facts)
+    hidden = len(fit) - len(usable(facts))
+    words = Counter(_described(gpu, said, is_used=gpu in fit) for gpu in value_or(facts.gpus, None) or ())
+    told = ", ".join(f"{number} {word}" if number > 1 else word for word, number in words.items()) or "none"
+    return f"{told} ({hidden} hidden by CUDA_VISIBLE_DEVICES)" if hidden else told
 
 
 def _described(gpu: Gpu, said: dict[str, str], *, is_used: bool) -> str:
@@ -164,6 +166,14 @@ def _fits(gpu: Gpu, said: dict[str, str]) -> bool | Unknown:
     if any(answer is False for answer in answers):
         return False
     return next((answer for answer in answers if isinstance(answer, Unknown)), True)
+
+
+def _any_fits(gpus: Sequence[Gpu], said: dict[str, str]) -> bool | Unknown:
+    """Whether one of these fits, or a part of one, of which it is not told which one it is."""
+    answers = [_fits(gpu, said) for gpu in gpus]
+    if all(answer is False for answer in answers):
+        return False
+    return True if all(answer is True for answer in answers) and "memory-gb" not in said else UNTOLD
 
 
 def _name(gpu: Gpu) -> str | None | Unknown:

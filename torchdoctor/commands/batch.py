@@ -8,13 +8,10 @@ from typing import Any, NamedTuple
 
 from torchdoctor.errors import UsageError
 from torchdoctor.prescribe.choices import BATCH_KEYS
-from torchdoctor.prescribe.choose import Choice, already_right, choose
 from torchdoctor.prescribe.conditions import Wish
-from torchdoctor.prescribe.described import DescriptionError, describe, with_backend
+from torchdoctor.prescribe.decide import decide
+from torchdoctor.prescribe.described import DescriptionError, describe
 from torchdoctor.prescribe.host import Host
-from torchdoctor.prescribe.install import install_of
-from torchdoctor.prescribe.refuse import NO_GPU_SERVED
-from torchdoctor.prescribe.writers import choose_for
 from torchdoctor.prescribe.writing import Writing
 from torchdoctor.tables import Tables
 
@@ -68,16 +65,11 @@ def answer_for(
 
 def _install(host: Host, wish: Wish, writing: Writing, tables: Tables, terms: Terms) -> dict[str, Any]:
     """The answer for one host; ``file`` and ``lines`` only where the tool keeps a file of the project."""
-
-    def chosen(known: Tables) -> Choice:
-        right = already_right(host, known, wish) if terms.if_needed else None
-        return right or choose(host, with_backend(host, wish, known), known)
-
-    choice, writing, known = choose_for(writing, tables, chosen)
-    if not choice.runs or (terms.require_gpu and choice.backend == "cpu"):
-        reason = "; ".join(str(text) for text in (choice.refusal or NO_GPU_SERVED, choice.change) if text)
+    decision = decide(host, wish, writing, tables)
+    if refusal := decision.refusal(require_gpu=terms.require_gpu):
+        reason = "; ".join(str(text) for text in refusal if text)
         return {"torch": None, "build": None, "commands": [], "reason": reason}
-    install = install_of(choice, wish, writing, known, explain=False)
+    install = decision.install(explain=False)
     if terms.if_needed and not install.needed:
         install = install._replace(commands=(), file="")
     in_file = {"file": install.file, "lines": list(install.lines)} if install.file else {}

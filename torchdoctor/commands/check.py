@@ -30,6 +30,11 @@ if TYPE_CHECKING:
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("--static", action="store_true", help="only what can be told without importing torch")
+    parser.add_argument(
+        "--xray",
+        action=argparse.BooleanOptionalAction,
+        help="read what is inside the installed binaries (default: beside the import of torch, so not with --static)",
+    )
     parser.add_argument("--no-smoke", action="store_true", help="import torch and run nothing")
     parser.add_argument("--no-bench", action="store_true", help="leave out the mini training benchmark")
     parser.add_argument("--level", choices=LEVELS, help="how many smoke tests (default: quick)")
@@ -71,7 +76,7 @@ def run(options: argparse.Namespace) -> int:
         wait_for_driver(options.wait, options.python)
     if options.all_envs:
         return _check_all(options, tables, request, targets)
-    recording = record_here(options, _asked(options))
+    recording = record_here(options, _asked(options), inside=_looks_inside(options))
     if options.record:
         save_recording(recording, options.record)
     if targets:
@@ -108,6 +113,10 @@ def _check_all(options: argparse.Namespace, tables: Tables, request: Request, ta
             options, _asked(options), lambda recording: foretell(recording, targets, tables, request, writing)
         )
     return check_all(options, _asked(options), lambda recording: examine(recording, tables, request, writing))
+
+
+def _looks_inside(options: argparse.Namespace) -> bool:
+    return not options.static if options.xray is None else bool(options.xray)
 
 
 def _asked(options: argparse.Namespace) -> Asked | None:

@@ -33,7 +33,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print the page, the answer of a table, or the list of pages."""
     if not options.asked:
-        _write(_list(), {"kind": "findings", "findings": _meanings()}, options.format)
+        _write(_list(), {"kind": "findings", "findings": meanings()}, options.format)
         return 0
     if len(options.asked) == 1 and (page := _page(options.asked[0])):
         _write(page, {"kind": "finding", "id": options.asked[0], "page": page}, options.format)
@@ -68,12 +68,13 @@ def _page(wanted: str) -> str:
     return path.read_text(encoding="utf-8")
 
 
-def _meanings() -> dict[str, str]:
+def meanings() -> dict[str, str]:
+    """What each page says first, by its id."""
     return {path.stem: _meaning(path) for path in sorted(PAGES.glob("*.md"))}
 
 
 def _list() -> str:
-    return "".join(f"{name:36}{meaning}\n" for name, meaning in _meanings().items())
+    return "".join(f"{name:36}{meaning}\n" for name, meaning in meanings().items())
 
 
 def _meaning(path: Path) -> str:

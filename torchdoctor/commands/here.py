@@ -32,11 +32,12 @@ def record_here(
     asked: Asked | None = None,
     more: Callable[[], tuple[Want, ...]] = tuple,
     meanwhile: Callable[[], None] = get_ready,
+    inside: bool = False,
 ) -> Recording:
     """Record the host where the examined Python runs; a Python that cannot be asked is a usage error.
 
     ``asked`` is what is to be proved by running torch there; None leaves torch alone. ``more`` is asked besides.
-    ``meanwhile`` is done while the answers are awaited.
+    ``meanwhile`` is done while the answers are awaited. ``inside``: the installed files are read as well.
     """
     from torchdoctor.live import record
     from torchdoctor.starting import LiveError
@@ -45,7 +46,8 @@ def record_here(
     proof = _proof(asked, options.timeout) if asked else None
     try:
         python, wants = choose_python(options.python), lambda: (*_all_wants(), *more())
-        return record(python, wants, timeout=options.timeout, proof=proof, meanwhile=meanwhile)
+        files = _wants_of_files if inside else None
+        return record(python, wants, timeout=options.timeout, proof=proof, meanwhile=meanwhile, inside=files)
     except LiveError as error:
         raise UsageError(str(error)) from error
 
@@ -54,6 +56,15 @@ def _all_wants() -> tuple[Want, ...]:
     from torchdoctor.readers.live import ALL_WANTS
 
     return ALL_WANTS
+
+
+def _wants_of_files() -> tuple[Want, ...]:
+    from importlib import import_module
+
+    from torchdoctor.readers.live import ON_DEMAND
+
+    readers = [import_module(f"torchdoctor.readers.{name}") for name in ON_DEMAND.values()]
+    return tuple(want for reader in readers for want in reader.WANTS)
 
 
 def _proof(asked: Asked, timeout: float | None) -> Proof:

@@ -16,25 +16,22 @@ from torchdoctor.commands.host_options import described_keys
 from torchdoctor.commands.install_wish import refuse_contradictions, wish_of
 from torchdoctor.errors import UsageError
 from torchdoctor.facts import Request
-from torchdoctor.prescribe.choose import Choice, already_right, choose
+from torchdoctor.findings import Text
+from torchdoctor.prescribe.choose import choose
 from torchdoctor.prescribe.conditions import Wish
-from torchdoctor.prescribe.described import DescriptionError, describe, with_backend
-from torchdoctor.prescribe.host import COMPANIONS, Host, host_of, with_named, with_oldest
-from torchdoctor.prescribe.install import Install, install_of
-from torchdoctor.prescribe.left import in_the_way
-from torchdoctor.prescribe.refuse import NO_GPU_SERVED
-from torchdoctor.prescribe.unjudged import gap_beside, unjudged
-from torchdoctor.prescribe.writers import OF_PROJECTS, choose_for
-from torchdoctor.prescribe.writing import Writing, writing_for
-from torchdoctor.readers.installer_settings import settings_of
-from torchdoctor.readers.live_conda import taken_names
-from torchdoctor.readers.live_packages import gone_companions, requirers_of_torch
-from torchdoctor.readers.project_files import kept, named
+from torchdoctor.prescribe.decide import Decision, decide
+from torchdoctor.prescribe.described import DescriptionError, describe
+from torchdoctor.prescribe.host import Host
+from torchdoctor.prescribe.install import Install
+from torchdoctor.prescribe.this_host import host_here, written_here
+from torchdoctor.prescribe.writers import OF_PROJECTS
+from torchdoctor.prescribe.writing import Writing
 from torchdoctor.reading import facts_of
 from torchdoctor.recording import Recording
-from torchdoctor.records import replace
 from torchdoctor.tables import Tables
 from torchdoctor.which_python import choose_python
+
+Format = tuple[str, str | None]  # its name, and the file (None: stdout)
 
 
 def answer(options: argparse.Namespace, tables: Tables, recording: Recording | None) -> int:
@@ -45,26 +42,17 @@ def answer(options: argparse.Namespace, tables: Tables, recording: Recording | N
     if options.batch:
         return _batch(options, wish, tables)
     host, writing = _host(options, tables, recording)
-    choice, writing, known = choose_for(writing, tables, lambda known: _choose(host, wish, known))
-    stays = unjudged(host, writing, known, wish) if choice.jetson is None or wish == Wish() else None
-    if gap := gap_beside(host, wish) if stays else choice.runs and in_the_way(host, writing):
-        return _refuse(Choice(host=host, backend=choice.backend, refusal=gap[0], change=gap[1]), wish, None, formats)
-    wish = with_backend(host, wish, known)
-    if (not choice.runs and stays is None) or (options.require_gpu and choice.backend == "cpu"):
-        return _refuse(choice, wish, None if options.require_gpu else known, formats)
+    decision = decide(host, wish, writing, tables)
+    if refusal := decision.refusal(require_gpu=options.require_gpu):
+        return _refuse(decision, refusal, options, formats)
     explain = options.explain or any(name == "json" for name, _ in formats)
-    install = stays or install_of(choice, wish, writing, known, explain=explain)
-    if options.online and not stays and not _is_there(install, host, options.timeout):
+    install = decision.install(explain=explain)
+    if options.online and not decision.stays and not _is_there(install, host, options.timeout):
         return 1
     for name, path in formats:
         put(_written(install, name, if_needed=options.if_needed), path)
     _notes(install, options, names_all=host.named is not None)
     return 0
-
-
-def _choose(host: Host, wish: Wish, tables: Tables) -> Choice:
-    """What is installed stays where it is right and nothing else was wished for."""
-    return already_right(host, tables, wish) or choose(host, with_backend(host, wish, tables), tables)
 
 
 def _is_there(install: Install, host: Host, timeout: float | None) -> bool:
@@ -91,25 +79,14 @@ def _host(options: argparse.Namespace, tables: Tables, recording: Recording | No
             return describe(given, tables), writing
         facts = facts_of(recording, tables, Request())
         if "python" not in given:  # what is printed here is typed here: the path as it is, not as reports show it
-            writing = writing_for(facts, writing._replace(python=choose_python(options.python).argv))
+            python = choose_python(options.python).argv
+            writing = written_here(facts, writing._replace(python=python), recording)
             if not writing.python:  # what a report leaves to this command
                 raise UsageError(writing.what_is_lost)
-            writing = writing._replace(taken=taken_names(recording), settings=settings_of(recording))
-        host = with_named(host_of(facts, tables), named(recording, writing.tool, COMPANIONS))
-        host = replace(host, requirers=requirers_of_torch(recording), gone=gone_companions(recording))
-        host, writing = _in_project(host, writing._replace(if_needed=options.if_needed), recording)
+        host, writing = host_here(facts, writing._replace(if_needed=options.if_needed), recording, tables)
         return describe(given, tables, host), writing
     except DescriptionError as error:
         raise UsageError(f"install-cmd: {error}") from error
-
-
-def _in_project(host: Host, writing: Writing, recording: Recording) -> tuple[Host, Writing]:
-    """With what the project's file says of torch and of Pythons; a member's own file is that of the current folder."""
-    told = kept(recording, writing.tool)
-    if told is None:
-        return host, writing
-    folder = "" if told.is_member else writing.project
-    return with_oldest(host, told.oldest), writing._replace(kept=told, project=folder)
 
 
 def _writing(options: argparse.Namespace) -> Writing:
@@ -137,19 +114,23 @@ def _batch_lines(name: str) -> AbstractContextManager[IO[str]]:
         raise UsageError(f"cannot read {name}: {error.strerror or error}") from error
 
 
-def _refuse(choice: Choice, wish: Wish, tables: Tables | None, formats: list[tuple[str, str | None]]) -> int:
-    reason = choice.refusal or NO_GPU_SERVED
-    cpu = (
-        tables is not None and wish.backend != "cpu" and choose(choice.host, wish._replace(backend="cpu"), tables).runs
-    )
+def _refuse(
+    decision: Decision, refusal: tuple[Text, Text | None], options: argparse.Namespace, formats: list[Format]
+) -> int:
+    cpu = False if options.require_gpu or decision.gap else _runs_on_cpu(decision)
     for name, path in formats:
         if name == "json":
             put(json.dumps(None) + "\n", path)
     from torchdoctor.render.text import refusal_lines
 
-    for line in refusal_lines(reason, choice.change, cpu):
+    for line in refusal_lines(*refusal, cpu):
         note(line)
-    return UNKNOWN if choice.asks else 1
+    return UNKNOWN if decision.choice.asks and not decision.gap else 1
+
+
+def _runs_on_cpu(decision: Decision) -> bool:
+    choice, wish, known = decision.choice, decision.wish, decision.tables
+    return wish.backend != "cpu" and choose(choice.host, wish._replace(backend="cpu"), known).runs
 
 
 def _notes(install: Install, options: argparse.Namespace, *, names_all: bool) -> None:

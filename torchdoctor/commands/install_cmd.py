@@ -90,12 +90,11 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _more_wants() -> tuple[Want, ...]:
-    from torchdoctor.readers.installer_settings import WANTS as OF_SETTINGS
     from torchdoctor.readers.live_conda import WANTS
-    from torchdoctor.readers.live_packages import FOLDERS, REQUIRERS
+    from torchdoctor.readers.live_packages import REQUIRERS
     from torchdoctor.readers.project_files import WANTS as OF_PROJECTS
 
-    return REQUIRERS, FOLDERS, *WANTS, *OF_PROJECTS, *OF_SETTINGS
+    return REQUIRERS, *WANTS, *OF_PROJECTS
 
 
 def _get_ready(tables: Tables) -> None:

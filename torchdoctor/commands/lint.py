@@ -29,7 +29,7 @@ def run(options: argparse.Namespace) -> int:
     """Read, judge, deliver; a file that cannot be read is told on stderr and makes the exit status 2."""
     try_outputs(options)
     request = request_of(options)
-    files = [name for asked in options.files or ["."] for name in _named(asked)]
+    files = _files(options.files or ["."])
     from torchdoctor.lint.run import lint
 
     linted = lint(files, open_tables(options.tables))
@@ -41,13 +41,18 @@ def run(options: argparse.Namespace) -> int:
     return _UNREADABLE if linted.unreadable else status
 
 
-def _named(asked: str) -> list[str]:
-    """A file as it is named; of a folder, the files in it whose names are known."""
-    if not Path(asked).is_dir():
-        return [asked]
+def _files(asked: list[str]) -> list[str]:
+    """Files as they are named; of a folder, the files in it whose names are known. One that has none stops no other."""
     from torchdoctor.lint.kinds import known_files
 
-    found = [str(path) for path in known_files(Path(asked))]
-    if not found:
-        raise UsageError(f"no file to lint in {asked}: name one, as torchdoctor lint requirements.txt")
-    return found
+    found = {name: [str(path) for path in known_files(Path(name))] if Path(name).is_dir() else [name] for name in asked}
+    empty = [
+        f"no file to lint in {name}: name one, as torchdoctor lint requirements.txt"
+        for name in asked
+        if not found[name]
+    ]
+    if not any(found.values()):
+        raise UsageError(empty[0])
+    for line in empty:
+        note(line)
+    return [name for names in found.values() for name in names]

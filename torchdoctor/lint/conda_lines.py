@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 from torchdoctor.lint.knowledge import torch_versions
 from torchdoctor.lint.model import Group, Pin
+from torchdoctor.lint.readers.pixi import PLATFORMS
 from torchdoctor.lint.worlds import pythons
 from torchdoctor.prescribe.writers import toml
 from torchdoctor.tables import Tables
 from torchdoctor.tables.torch_builds import CHANNEL, TorchBuild
-from torchdoctor.values import PythonTag
+from torchdoctor.values import CudaVersion, PythonTag
 
 _COMPANIONS = ("torchvision", "torchaudio")
 _GPU_SYSTEMS = {"linux", "windows"}
@@ -56,11 +57,23 @@ def _of_conda(group: Group, row: TorchBuild) -> tuple[str, ...]:
         return (f"RUN conda install -y -c {CHANNEL} {' '.join(f'{name}={version}' for name, version in pins)}",)
     if group.tool == "conda":
         return ("channels:", f"  - {CHANNEL}", "dependencies:", *(f"  - {name}={version}" for name, version in pins))
-    system = (f"[{_table(group)}system-requirements]", f'cuda = "{row.cuda}"') if row.cuda and not is_cpu else ()
+    cuda = row.cuda if row.cuda and not is_cpu else None
     lines = (
         f"{name} = {toml.text(f'{version}.*' if name == 'cuda-version' else f'=={version}')}" for name, version in pins
     )
-    return (*_workspace(group), *system, f"[{_table(group)}dependencies]", *lines)
+    return (*_workspace(group), *_platforms(group, cuda), f"[{_table(group)}dependencies]", *lines)
+
+
+def _platforms(group: Group, cuda: CudaVersion | None) -> tuple[str, ...]:
+    """The platforms that the workspace has, those of Linux and Windows with the CUDA of their drivers."""
+    names = [name for name, platform in PLATFORMS.items() if platform in (group.platforms or PLATFORMS.values())]
+    told = (
+        f"{{ platform = {toml.text(name)}, cuda = {toml.text(str(cuda))} }}"
+        if PLATFORMS[name][0] in _GPU_SYSTEMS
+        else toml.text(name)
+        for name in names
+    )
+    return (f"platforms = [{', '.join(told)}]",) if cuda and group.platforms else ()
 
 
 def _of_pip(group: Group, row: TorchBuild, tables: Tables) -> tuple[str, ...]:

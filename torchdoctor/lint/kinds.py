@@ -16,18 +16,20 @@ _KINDS = (
 )
 # What a project's folder is looked through for.
 _PATTERNS = (
-    *("requirements*.txt", "requirements*.in", "constraints*.txt", "requirements/*.txt", "pyproject.toml"),
+    *("*requirements*.txt", "*requirements*.in", "constraints*.txt", "requirements/*.txt", "requirements/*.in"),
+    "pyproject.toml",
     *("environment*.yml", "environment*.yaml", "pylock*.toml", "uv.lock", "poetry.lock", "pdm.lock", "pixi.toml"),
     *("Dockerfile*", "*.Dockerfile", "*.dockerfile", "Containerfile*", "docker/Dockerfile*"),
 )
 _MOST = 100
+_FOLDER = "requirements"  # of files that are named by what they are for
 LOCKS = {"lock", "pylock"}
 
 
 def kind_of(path: Path) -> str:
     """The kind; empty for a name that says nothing."""
     name = path.name.lower()
-    if path.parent.name.lower() == "requirements" and path.suffix == ".txt":
+    if path.parent.name.lower() == _FOLDER and path.suffix in {".txt", ".in"}:
         return "requirements"
     return next((kind for kind, pattern in _KINDS if len(name) < 250 and re.fullmatch(pattern, name)), "")  # noqa: PLR2004 - a name
 
@@ -49,5 +51,6 @@ def kind_of_text(text: str) -> str:
 
 def known_files(folder: Path) -> list[Path]:
     """The files of a folder that can be linted, by their names."""
-    found = {path: None for pattern in _PATTERNS for path in sorted(folder.glob(pattern)) if path.is_file()}
+    patterns = (*_PATTERNS, *(("*.txt", "*.in") if folder.name.lower() == _FOLDER else ()))
+    found = {path: None for pattern in patterns for path in sorted(folder.glob(pattern)) if path.is_file()}
     return list(found)[:_MOST]

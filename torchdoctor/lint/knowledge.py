@@ -15,22 +15,25 @@ from torchdoctor.tables.torch_builds import TorchBuild
 from torchdoctor.values import Build, Version
 
 _CLAUSE = re.compile(r"(?:===?|!=|~=|<=|>=|<|>)\s*\d{1,5}(?:\.\d{1,5}){0,3}(?:\.\*)?")
+_UNBOUND = re.compile(r"--no-(?:deps|binary)\b")  # what an install does not hold packages to their metadata with
+_POST = re.compile(r"\.post\d{1,4}(?=\s*(?:,|$))")
 _RECENT = 2  # minor versions that may still get a patch release after the tables were made
 
 
-def is_plain(spec: str) -> bool:
-    """Whether a specifier speaks of final releases alone, so that it can be judged."""
+def is_plain(spec: str, *, posts: bool = False) -> bool:
+    """Whether a specifier speaks of final releases alone, so that it can be judged; ``posts`` lets post-releases in."""
+    spec = _POST.sub("", spec) if posts else spec
     return len(spec) < 300 and all(_CLAUSE.fullmatch(part.strip()) for part in spec.split(",") if part.strip())  # noqa: PLR2004 - no specifier is longer
 
 
-@lru_cache(maxsize=2048)
-def _accepts(spec: str, version: Version) -> bool:
+@lru_cache(maxsize=4096)
+def _accepts(spec: str, version: Version | str) -> bool:
     from packaging.specifiers import SpecifierSet
 
     return SpecifierSet(spec).contains(str(version))
 
 
-def accepts(spec: str, version: Version) -> bool:
+def accepts(spec: str, version: Version | str) -> bool:
     """Whether a plain specifier takes a version."""
     return not spec.strip() or _accepts(spec.strip(), version)
 
@@ -106,6 +109,32 @@ def pypi_build(version: str, world: World, tables: Tables) -> Build | None:
 def companion(pin: Pin, tables: Tables) -> Companion | None:
     """The release of a companion that a pin names; None where it allows several, or the tables do not hold it."""
     return tables.companions.find(pin.name, pin.exact) if pin.exact else None
+
+
+def release_for(name: str, torch: Version, tables: Tables) -> str:
+    """The release of a companion that was made for a torch; empty where the tables know of none.
+
+    One that asked for a torch or any newer one, before its successors asked for one alone, was not.
+    """
+    best = tables.companions.best(name, torch)
+    known = tables.companion_pins.releases(name)
+    pins = (row.version for row in known if accepts(row.spec, torch) and (row.is_bounded or row is known[0]))
+    return str(best.version) if best else next(pins, "")
+
+
+def is_of_others(torch: Pin, versions: tuple[Version, ...], tables: Tables) -> bool:
+    """Whether the label is none of the PyTorch index: AMD pairs its own builds in its own way."""
+    build = parsed_build(torch.label)
+    rows = (row for version in versions for row in rows_of(version, tables))
+    return bool(torch.label) and not any(row.build == build for row in rows)
+
+
+def is_refused(group: Group, torch: Pin) -> bool:
+    """Whether an installer holds its packages to the torch that they ask for."""
+    lines = group.image.lines if group.image else ()
+    is_there = torch.text.startswith("FROM ")  # in the base image: an installer takes another torch in its place
+    is_told = torch.is_forced or any(_UNBOUND.search(one.text) for one in lines)
+    return group.kind != "lock" and not is_there and not is_told
 
 
 def is_settled(version: Version, tables: Tables) -> bool:

@@ -28,6 +28,8 @@ class Pin(NamedTuple):
     channel: str = ""  # of conda
     asks_gpu: bool = False  # its build of conda is one for CUDA
     is_upgrade: bool = False  # the command installs the newest even where one is there
+    is_forced: bool = False  # an override: what packages ask for does not count
+    stray: str = ""  # an option of the index behind the requirement, where pip reads none
 
     @property
     def exact(self) -> str:
@@ -55,6 +57,8 @@ class Binding(NamedTuple):
     use: IndexUse | None  # None: some other source, a path or a repository
     marker: str = ""
     extra: str = ""
+    undeclared: str = ""  # the name of an index that the file does not declare
+    place: Place | None = None
 
 
 class PythonWish(NamedTuple):
@@ -63,6 +67,7 @@ class PythonWish(NamedTuple):
     spec: str
     place: Place
     is_one: bool = False
+    key: str = "requires-python"  # of the file
 
 
 class Channel(NamedTuple):
@@ -105,6 +110,15 @@ class Image(NamedTuple):
         """The tag; empty where there is none."""
         head, colon, tag = self.name.partition("@")[0].rpartition(":")
         return tag if colon and head and "/" not in tag else ""
+
+    @property
+    def torch(self) -> Pin | None:
+        """The torch that PyTorch's own images hold, by their tag; None for any other image."""
+        match = re.match(r"(\d+\.\d+\.\d+)-cuda(\d+)\.(\d)-", self.tag)
+        if not match or not self.repository.endswith("pytorch/pytorch"):
+            return None
+        label = f"cu{match[2]}{match[3]}"
+        return Pin("torch", self.place, f"=={match[1]}", label, url=DIRECT, text=f"FROM {self.name}")
 
 
 class Group(NamedTuple):

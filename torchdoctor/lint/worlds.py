@@ -33,9 +33,9 @@ class World(NamedTuple):
     chosen: frozenset[str] = frozenset()
 
     def find(self, name: str) -> Pin | None:
-        """The pin of a package, the narrowest of several; None where it is not installed there."""
+        """The pin of a package, an override or the narrowest of several; None where it is not installed there."""
         named = [pin for pin in self.pins if pin.name == name]
-        return max(named, key=lambda pin: (bool(pin.exact), bool(pin.spec)), default=None)
+        return max(named, key=lambda pin: (pin.is_forced, bool(pin.exact), bool(pin.spec)), default=None)
 
 
 def worlds(group: Group, tables: Tables) -> tuple[World, ...]:
@@ -53,7 +53,8 @@ def worlds(group: Group, tables: Tables) -> tuple[World, ...]:
 
 def _judged(group: Group, tables: Tables) -> Iterator[Pin]:
     """The pins of packages that the tables speak of."""
-    names = {*tables.companions.names(), *tables.neighbours.names(), *(row.name for row in tables.listed_packages.rows)}
+    names = {*tables.companions.names(), *tables.companion_pins.names(), *tables.neighbours.names()}
+    names |= {row.name for row in tables.listed_packages.rows}
     yield from (pin for pin in group.pins if pin.name in names or pin.name.startswith("nvidia-"))
 
 

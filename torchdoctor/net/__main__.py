@@ -16,6 +16,7 @@ from torchdoctor.net.place import Place, place_of
 from torchdoctor.net.verdict import Heard, findings_of
 from torchdoctor.net.worker import Plan
 from torchdoctor.prescribe.remedy_commands import with_written_commands
+from torchdoctor.prescribe.writing import Writing
 
 _GIGA = 1e9
 _PROG = "torchdoctor.net"
@@ -79,7 +80,7 @@ def _told(place: Place, options: argparse.Namespace) -> int:
     heard = Heard(
         rank=place.rank, world=place.world, told=watched.told, ended=watched.ended, least=options.min_busbw * _GIGA
     )
-    findings = tuple(with_written_commands(findings_of(heard), Facts(), "posix"))
+    findings = tuple(with_written_commands(findings_of(heard), Facts(), Writing(shell="posix")))  # noqa: S604 - a word of ours, no process
     _write(heard, findings, options)
     return int(any(finding.severity == "error" for finding in findings))
 

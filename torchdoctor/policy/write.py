@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from torchdoctor.facts import Facts, Unknown, is_known, value_or
-from torchdoctor.policy.gpus import GB, counted, of_nvidia
+from torchdoctor.policy.gpus import GB, counted, of_nvidia, usable
 from torchdoctor.policy.show import written, written_key
 from torchdoctor.values import Build
 
@@ -50,21 +50,22 @@ def _of_host(facts: Facts, *, gpus: bool) -> Iterator[tuple[str, Any]]:
 
 def _of_gpus(facts: Facts, build: Build) -> Iterator[tuple[str, Any]]:
     driver = value_or(facts.driver.version, None)
-    gpus = counted(facts)
+    left = usable(facts)  # on which the policy is to hold as well
+    gpus = counted(facts) if None in left else tuple(gpu for gpu in left if gpu)
     if driver and build.backend == "cuda" and gpus:
         yield "driver", f">={driver}"
     told = [gpu.compute_capability for gpu in of_nvidia(facts)]
     known = [fact for fact in told if fact is not None and not isinstance(fact, Unknown)]
     if known and len(known) == len(told):
         yield "compute-capability", f">={min(known)}"
-    if not gpus:
+    if not left:
         return
-    yield "gpus.min", len(gpus)
+    yield "gpus.min", len(left)
     names = list(dict.fromkeys(value_or(gpu.name, "") for gpu in gpus))
     if all(names):
         yield "gpus.name", "|".join(_SPECIAL.sub(r"\\\g<0>", name) for name in names)
     memory = min((value_or(gpu.memory, 0) for gpu in gpus), default=0) // GB
-    if memory:
+    if memory and None not in left:
         yield "gpus.memory-gb", memory
 
 

@@ -10,6 +10,7 @@ from torchdoctor.facts import Driver, Facts, Unknown, Variables, value_or
 from torchdoctor.findings import Finding, Text, standing_alone, unsetting
 from torchdoctor.intent import Requirement
 from torchdoctor.policy.kinds import drivers
+from torchdoctor.predict.another_build import another_build
 from torchdoctor.predict.compat import ID as COMPAT
 from torchdoctor.predict.targets import Target
 from torchdoctor.predict.verdict import Judged, codes, judge, with_driver
@@ -69,7 +70,7 @@ def changes(judged: Judged, target: Target, writing: Writing, trials: Trials) ->
     if judged.verdict != "will-not-run":
         return ()
     found = (
-        *_another_build(judged, writing, tables),
+        *_another_build(judged, target, writing, trials),
         *_without_compat(judged, target, writing, trials),
         *_another_driver(judged, target, trials),
         *_another_gpu(judged, tables),
@@ -82,14 +83,11 @@ def changes(judged: Judged, target: Target, writing: Writing, trials: Trials) ->
     )
 
 
-def _another_build(judged: Judged, writing: Writing, tables: Tables) -> Iterator[Change]:
+def _another_build(judged: Judged, target: Target, writing: Writing, trials: Trials) -> Iterator[Change]:
     """The build that the solver chooses for the target, where nothing but the build is in the way."""
-    if not judged.roots or not all(any(remedy.installs for remedy in item.remedies) for item in judged.roots):
-        return
-    told = prescribe(judged.facts, judged.findings, writing, tables)
-    if told.install and told.install.needed:
-        name = f"torch {told.install.torch or ''} {told.install.build or ''}".strip()
-        yield Change(Text("install {name}", name=name), told.install.typed)
+    if install := another_build(trials.image, judged, target, writing, trials.tables):
+        name = f"torch {install.torch or ''} {install.build or ''}".strip()
+        yield Change(Text("install {name}", name=name), install.typed)
 
 
 def _without_compat(judged: Judged, target: Target, writing: Writing, trials: Trials) -> Iterator[Change]:
@@ -117,15 +115,28 @@ def _another_driver(judged: Judged, target: Target, trials: Trials) -> Iterator[
     if build is None or build.cuda is None or is_for_others or is_jetson(judged.facts, trials.tables):
         return
     candidates = _drivers(build, host, judged.facts.request.requires, trials.tables)
-    first = next((driver for driver in candidates if trials.runs(target, driver)), None)
-    if first is None:
+    there = host.driver if isinstance(host.driver, DriverVersion) else None
+    span = _span([(driver, trials.runs(target, driver)) for driver in candidates], there)
+    if span is None:
         return
-    last = next(driver for driver in reversed(candidates) if trials.runs(target, driver))
-    end = next((driver for driver in candidates if driver > last), None)
-    if isinstance(host.driver, DriverVersion) and first <= host.driver and last.branch == host.driver.branch:
-        return  # it is one of these, and what is in the way is no matter of its branch
+    first, last, end = span
+    if there and first <= there and (end is None or there < end) and judged.verdict != "unknown":
+        return  # it is one of these, and what is in the way is no matter of its number
     words = _told(host, first, is_open=judged.verdict == "unknown") + _range(first, last, end)
     yield Change(Text(words, first=first, last=last.branch, end=end))
+
+
+def _span(
+    tried: Sequence[tuple[DriverVersion, bool]], there: DriverVersion | None
+) -> tuple[DriverVersion, DriverVersion, DriverVersion | None] | None:
+    """The nearest drivers in a row that run it, newer ones before older: the first, the last, and the one after."""
+    spans: list[tuple[DriverVersion, DriverVersion, DriverVersion | None]] = []
+    for (driver, runs), after in zip(tried, [*(driver for driver, _ in tried[1:]), None], strict=True):
+        if runs:
+            is_next = spans and spans[-1][2] == driver
+            spans = [*spans[:-1], (spans[-1][0], driver, after)] if is_next else [*spans, (driver, driver, after)]
+    newer = (span for span in spans if there is None or span[2] is None or span[2] > there)
+    return next(newer, spans[-1] if spans else None)
 
 
 def _told(host: Host, first: DriverVersion, *, is_open: bool) -> str:
@@ -195,7 +206,7 @@ def _of_finding(judged: Judged, writing: Writing) -> Iterator[Change]:
     """What the finding itself says, where a single one is in the way."""
     if len(judged.roots) != 1:
         return
-    told: Sequence[Finding] = with_written_commands(judged.roots, judged.facts, writing.shell)
+    told: Sequence[Finding] = with_written_commands(judged.roots, judged.facts, writing)
     for finding in told:
         for remedy in finding.remedies:
             if not remedy.installs:

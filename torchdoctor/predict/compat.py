@@ -91,7 +91,7 @@ def unserved_branch(facts: Facts, image: Facts, host: Host, tables: Tables) -> F
     if compat is None or build is None or build.cuda is None or not isinstance(host.driver, DriverVersion):
         return None
     branch, floor = tables.driver_branches.of(host.driver, "linux"), tables.cuda_drivers.floor(build.cuda, "linux")
-    is_needed = floor is not None and host.driver < floor and compat.is_used_on(host.driver)
+    is_needed = floor is not None and host.driver.reaches(floor) is False and compat.is_used_on(host.driver)
     if branch is None or not is_needed:
         return None
     told = tables.driver_branches.compat_from(compat.driver)

@@ -12,7 +12,7 @@ from torchdoctor.predict.one_build import one_build
 from torchdoctor.predict.placed import without_host
 from torchdoctor.predict.targets import Target
 from torchdoctor.predict.verdict import Judged, judge, why
-from torchdoctor.prescribe.prescribe import with_commands
+from torchdoctor.prescribe.prescribe import keeping, with_commands
 from torchdoctor.prescribe.remedy_commands import with_written_commands
 from torchdoctor.prescribe.writing import Writing
 from torchdoctor.reading import facts_of
@@ -35,9 +35,10 @@ def foretell(
     predictions = _named(targets, {key: predict(item, writing, trials) for key, item in judged.items()}, own)
     bare = replace(bare, request=replace(bare.request, targets=predictions))
     found, outcomes = run_checks(bare, tables)
-    findings, ignored = set_aside(with_written_commands(found, bare, writing.shell), request)
+    findings, ignored = set_aside(with_written_commands(found, bare, writing), request)
     here = [item for item in judged.values() if item[1].verdict != "unknown" and not item[1].is_elsewhere]
-    prescription = one_build(here, image, writing, tables)
+    in_the_way = [*own, *(finding for _, item in here for finding in item.roots)]
+    prescription = keeping(bare, in_the_way, writing, tables) or one_build(here, image, writing, tables)
     return Report(
         facts=bare,
         findings=with_commands(findings, prescription),

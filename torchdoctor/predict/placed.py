@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torchdoctor.checks.other_vendors import is_for_xpu
 from torchdoctor.facts import (
+    Compute,
     Cpu,
     Driver,
     Exhausted,
@@ -30,7 +31,18 @@ SOURCE = "target"
 _WSL_WITH_GPU = 2
 _OF_JOBS = ("SLURM_", "PBS_", "LSB_")
 _OF_THIS_HOST = ("CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
-_GROUPS = ("driver.", "gpus", "cpu.", "memory.", "place.", "os.kernel", "trial.", "exhausted.", "torch.cuda_available")
+_GROUPS = (
+    "driver.",
+    "gpus",
+    "cpu.",
+    "memory.",
+    "compute.",
+    "place.",
+    "os.kernel",
+    "trial.",
+    "exhausted.",
+    "torch.cuda_available",
+)
 
 
 def without_host(facts: Facts) -> Facts:
@@ -49,6 +61,7 @@ def without_host(facts: Facts) -> Facts:
         driver=Driver(),
         trial=_of_the_processor(facts.trial),
         gpus=Facts().gpus,
+        compute=Compute(),
         env=facts.env if is_image(facts) else _lasting(facts.env),
         exhausted=Exhausted(),
         quoted=Quoted(),

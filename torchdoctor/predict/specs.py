@@ -12,6 +12,7 @@ from torchdoctor.prescribe.described import DescriptionError
 
 _NAMED = re.compile(r"\s*([^\s=:\"'][^=:\"']*):(?=\s|$)(.*)")
 _FLAGS = {"wsl"}  # host options without a value
+_LISTS = {"gpu", "gpus"}  # those that may be said again
 
 
 class Described(NamedTuple):
@@ -32,15 +33,31 @@ def read_words(text: str) -> dict[str, Any]:
         key, mark, value = word.partition("=")
         if mark and re.fullmatch(r"-{0,2}[\w-]+", key):
             last = key
-            given[key] = (
-                f"{given[key]},{value}" if key.lower().lstrip("-") in {"gpu", "gpus"} and key in given else value
-            )
+            if key in given and key.lower().lstrip("-") not in _LISTS:
+                raise twice(key, given[key], value)
+            given[key] = f"{given[key]},{value}" if key in given else value
         elif word.lstrip("-").lower() in _FLAGS:
             given[word.lstrip("-").lower()] = True
         elif last:
             given[last] += f" {word}"
         else:
             raise DescriptionError(f"{word[:40]!r} is not KEY=VALUE (as driver=535.183 gpu=T4)")
+    return given
+
+
+def twice(key: str, first: object, second: object) -> DescriptionError:
+    """What to say of a key that has two values: neither is more meant than the other."""
+    seen = " and ".join(repr(value)[:40] for value in (first, second))
+    return DescriptionError(f"{key.lstrip('-')} is said twice, as {seen}: leave one out")
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object of which no key stands there twice: the last one would count, unheard."""
+    given: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in given:
+            raise twice(key, given[key], value)
+        given[key] = value
     return given
 
 
@@ -79,9 +96,12 @@ def _of_lines(name: str, text: str) -> Iterator[Described]:
 def _of_document(name: str, text: str) -> Iterator[Described]:
     """A JSON array of hosts, or one host; where the text is neither, one host a line."""
     try:
-        document = json.loads(text)
+        document = json.loads(text, object_pairs_hook=_once)
     except RecursionError:
         document = None
+    except DescriptionError as error:
+        yield Described(name, {}, str(error))
+        return
     except ValueError as error:
         if text.lstrip().startswith("["):
             yield Described(name, {}, f"not JSON: {str(error)[:100]}")
@@ -97,7 +117,9 @@ def _of_document(name: str, text: str) -> Iterator[Described]:
 def read_json(line: str) -> dict[str, Any]:
     """Read one host as a JSON object."""
     try:
-        given = json.loads(line)
+        given = json.loads(line, object_pairs_hook=_once)
+    except DescriptionError:
+        raise
     except (ValueError, RecursionError) as error:
         raise DescriptionError(f"not JSON: {str(error)[:100]}") from error
     if not isinstance(given, dict):
@@ -133,6 +155,10 @@ def _of_csv(name: str, text: str) -> Iterator[Described]:
 
     reader = csv.DictReader(io.StringIO(text), strict=True)
     try:
+        names = reader.fieldnames or ()
+        if again := next((key for key in names if names.count(key) > 1), ""):
+            yield Described(f"{name}:1", {}, f"{again} heads two columns: leave one out")
+            return
         for row in reader:
             place = f"{name}:{reader.line_num}"
             if None in row or None in row.values():

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from torchdoctor.facts import Cpu, Memory, Unknown
 from torchdoctor.policy.gpus import GB
+from torchdoctor.predict.specs import twice
 from torchdoctor.prescribe.described import DescriptionError, describe
 from torchdoctor.prescribe.host import GpuTarget, Host
 from torchdoctor.records import replace
@@ -49,17 +50,34 @@ class Target(NamedTuple):
 
 def target_of(given: Mapping[str, Any], tables: Tables) -> Target:
     """Read a description; raise ``DescriptionError`` with what was seen and what to type."""
-    given = {_key(key): value for key, value in given.items()}
+    given = _by_key(given)
     said = {_spelt(key): _words(value) for key, value in given.items() if key in _OF_HOSTS}
     name = _name(given.pop("name", None)) or " ".join(f"{key}={value}" for key, value in said.items())
     if not said:
         raise DescriptionError(f"nothing is said of {name or 'the host'} (as driver=535.183 gpu=T4)")
     cpu, count, *sizes = (given.pop(key, None) for key in ("cpu", "count", "memory", "shm"))
     memory, shm = map(_bytes, ("memory", "shm"), sizes)
-    libc = describe({"os": "linux", "libc": given.pop("libc")}, tables).libc if "libc" in given else Host().libc
+    libc = _libc(given, tables)
     host = describe({key: _value(key, value) for key, value in given.items() if key not in BROUGHT}, tables)
     host = replace(_of_jetson(host), libc=libc, gpus=_counted(host.gpus, count))
     return Target(name, host, said, Cpu().flags if cpu is None else _flags(cpu, tables), memory, shm)  # type: ignore[arg-type]  # as above
+
+
+def _by_key(given: Mapping[str, Any]) -> dict[str, Any]:
+    """What was said, each by the one spelling of its key; two spellings of one key are two values of it."""
+    by_key: dict[str, Any] = {}
+    for word, value in given.items():
+        if (key := _key(word)) in by_key:
+            raise twice(word, by_key[key], value)
+        by_key[key] = value
+    return by_key
+
+
+def _libc(given: dict[str, Any], tables: Tables) -> Any:
+    """Taken out of the description: where no system is named, the one that has a choice of them is meant."""
+    if "libc" not in given:
+        return Host().libc
+    return describe({"os": _value("os", given.get("os", "linux")), "libc": given.pop("libc")}, tables).libc
 
 
 def _of_jetson(host: Host) -> Host:

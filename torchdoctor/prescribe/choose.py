@@ -296,8 +296,9 @@ def _newer(judge: Judge, row: TorchBuild) -> Iterator[DriverVersion]:
     """The drivers to try, oldest first, all newer than the one that is there."""
     window, driver = driver_window(judge, row), judge.host.driver
     numbers = [first_number(branch, judge.host.driver_line) for branch in judge.branches]
-    for number in sorted({*numbers, window[0]} if window else (), key=lambda number: number.parts):
-        if not isinstance(driver, DriverVersion) or number > driver:
+    first = window[0] if window else None
+    for number in sorted({*numbers, first} if first else (), key=lambda number: number.parts):
+        if first and number >= first and not (isinstance(driver, DriverVersion) and number <= driver):
             yield number
 
 
@@ -340,7 +341,7 @@ def installed_row(host: Host, tables: Tables) -> TorchBuild | None:
         and (row.build.name == label or (not label and (row.os == "macos" or _is_of_conda(row, host))))
     ]  # fmt: skip
     gpus, _ = gpus_to_serve(host, Wish(backend=rows[0].build.backend)) if rows else ((), "")
-    judge = Judge(replace(host, bound=()), Wish(allow_inferred=True), tables, gpus)
+    judge = Judge(replace(host, bound=(), room=None), Wish(allow_inferred=True), tables, gpus)
     return next((row for row in rows if judge.obstacle(row) is None), None)
 
 

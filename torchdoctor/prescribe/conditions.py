@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchdoctor.facts import Unknown
 from torchdoctor.findings import Text
+from torchdoctor.prescribe.as_published import broken, longest_path
 from torchdoctor.prescribe.companions import release_beside
 from torchdoctor.prescribe.host import GpuTarget, Host
 from torchdoctor.records import replace
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 class Obstacle(NamedTuple):
     """One hard condition that a row fails: its kind, the words, and what would satisfy it."""
 
-    kind: str  # python, project, libc, os, driver, branch, kernels, unsure, wish, companion
+    kind: str  # python, project, libc, os, driver, branch, kernels, unsure, wish, broken, path, companion
     text: Text
     needs: str = ""
 
@@ -144,7 +145,15 @@ class Judge:
                 branch=self.host.driver.branch,
             )
         if row.cuda:
+            yield from self._newer_of_its_number(row.cuda)
             yield from self._later_drivers()
+
+    def _newer_of_its_number(self, cuda: CudaVersion) -> Iterator[Text]:
+        """What is taken for granted where a driver's number leaves open whether it meets the floor."""
+        floor, driver = self.tables.cuda_drivers.floor(cuda, self.host.driver_line), self.host.driver
+        if floor and isinstance(driver, DriverVersion) and not self.native_cuda and driver.reaches(floor) is None:
+            text = "driver {driver} is taken to be {floor} or newer, as CUDA {cuda} needs"
+            yield Text(text, driver=driver, floor=floor, cuda=cuda)
 
     def _later_drivers(self) -> Iterator[Text]:
         """What is taken for granted where a driver's number leaves open whether it drives a GPU."""
@@ -257,7 +266,7 @@ class Judge:
         if not isinstance(driver, DriverVersion):
             text = Text("needs an NVIDIA driver from {floor}, this host has none", floor=floor)
             return Obstacle("driver", text, str(floor))
-        if driver >= floor:
+        if driver.reaches(floor) is not False:
             return None
         text = Text("needs driver {floor} or newer, this host has {driver}", floor=floor, driver=driver)
         return Obstacle("driver", text, str(floor))
@@ -302,6 +311,14 @@ class Judge:
             return self._served[key]
         return gpu.target in row.gfx and gpu.target not in row.gfx_broken
 
+    def _published(self, row: TorchBuild) -> Obstacle | None:
+        if bad := broken(row, self.tables):
+            return Obstacle("broken", Text("{effect}", effect=bad.effect), bad.fix)
+        if longest := longest_path(row, self.host, self.tables):
+            text = "its longest path has {longest} characters, and this folder of packages leaves room for {room}"
+            return Obstacle("path", Text(text, longest=longest, room=self.host.room))
+        return None
+
     def _companions(self, row: TorchBuild) -> Obstacle | None:
         bound = () if row.is_of_conda else self.host.bound  # whose solver fits them itself
         for name in dict.fromkeys((*self.wish.companions, *bound)):
@@ -333,5 +350,6 @@ _CONDITIONS: tuple[Callable[[Judge, TorchBuild], Obstacle | None], ...] = (
     Judge._driver,  # noqa: SLF001 - as above
     Judge._branch,  # noqa: SLF001 - as above
     Judge._kernels,  # noqa: SLF001 - as above
+    Judge._published,  # noqa: SLF001 - as above
     Judge._companions,  # noqa: SLF001 - as above
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from torchdoctor.checks.installed import is_named_foreign, label
 from torchdoctor.checks.other_vendors import is_for_xpu
 from torchdoctor.facts import Unknown
 from torchdoctor.prescribe.conditions import Wish
@@ -29,6 +30,8 @@ def describe(given: Mapping[str, Any], tables: Tables, base: Host | None = None)
         if key in given:
             value = given[key]
             fields[key] = _NONE.get(key) if value is None and key in {*_NULLABLE, *_NONE} else read(value, tables)
+    if given.get("torch"):
+        fields |= _told_by(fields["torch"])
     if "python" in given:
         fields |= {"bits": 64, "implementation": "cpython"}
     _refuse_contradictions(given, fields)
@@ -37,8 +40,9 @@ def describe(given: Mapping[str, Any], tables: Tables, base: Host | None = None)
     return replace(base, **fields) if base else Host(**fields)
 
 
-_ON_LINUX_ALONE = ("wsl", "jetpack")  # WSL is a Linux; neither of them, said as null, is true anywhere
+_ON_LINUX_ALONE = ("wsl", "jetpack", "libc")  # WSL is a Linux; none of them, said as null, is true anywhere
 _OF_ARM = ("jetpack",)
+_NOT_ON_MACOS = "has no NVIDIA driver that torch could use"
 
 
 def _refuse_contradictions(given: Mapping[str, Any], fields: Mapping[str, Any]) -> None:
@@ -48,6 +52,18 @@ def _refuse_contradictions(given: Mapping[str, Any], fields: Mapping[str, Any]) 
             raise DescriptionError(f"{key} {_shown(given[key])} is of Linux, and os is {fields['os']}: leave one out")
         if key in _OF_ARM and fields["machine"] == "x86_64":
             raise DescriptionError(f"{key} {_shown(given[key])} is of machine aarch64, and this one is x86_64")
+    if fields["os"] == "macos":
+        _refuse_nvidia(given, fields)
+
+
+def _refuse_nvidia(given: Mapping[str, Any], fields: Mapping[str, Any]) -> None:
+    """Of what was said alone: no Mac has either."""
+    if given.get("driver"):
+        driver = _shown(given["driver"])
+        raise DescriptionError(f"driver {driver} is NVIDIA's, and macos {_NOT_ON_MACOS}: leave one out")
+    gpu = next((gpu for gpu in fields["gpus"] if gpu.vendor == "nvidia"), None) if given.get("gpus") else None
+    if gpu:
+        raise DescriptionError(f"gpu {_shown(gpu.name)} is NVIDIA's, and macos {_NOT_ON_MACOS}: leave one out")
 
 
 def _system(given: Mapping[str, Any], host: Host) -> dict[str, Any]:
@@ -103,6 +119,11 @@ def _gpus(value: Any, tables: Tables) -> tuple[GpuTarget, ...]:
 
 def _torch(value: Any, _tables: Tables) -> str:
     return _text("torch", value)
+
+
+def _told_by(torch: str) -> dict[str, Any]:
+    """What the version of an installed torch tells of its build, and of who made it."""
+    return {"build": label(torch) or Unknown("torch build"), "foreign": is_named_foreign(torch)}
 
 
 _READERS: Mapping[str, Callable[[Any, Tables], Any]] = {

@@ -68,6 +68,7 @@ class Host:
     named: tuple[str, ...] | None = None  # more that files of the project name; None: nobody read them
     requirers: tuple[tuple[str, str], ...] = ()  # who requires torch here, and the line that says which
     oldest: PythonTag | None = None  # the oldest Python that the lock of its project must serve
+    room: int | None = None  # characters of a path below its folder of packages; None: no limit, or none known
     libraries: tuple[str, ...] = ()  # installed CUDA libraries and compilers that nothing but torch needs
     owners: Owners = Owners()
 
@@ -112,6 +113,7 @@ def host_of(facts: Facts, tables: Tables) -> Host:
         installed=installed,
         bound=tuple(item.name for item in installed if _works(item, facts, tables)),
         libraries=_libraries(facts, tables),
+        room=_room(facts),
     )
 
 
@@ -157,6 +159,16 @@ def _jetpack(facts: Facts, tables: Tables) -> str | None | Unknown:
     if kernel:
         return row.jetpack if row else ""  # a Jetson of a release that nothing tells
     return facts.place.jetpack
+
+
+def _room(facts: Facts) -> int | None:
+    """What a Windows without long paths leaves below the folder of packages, the separator taken off."""
+    length = value_or(facts.python.prefix_length, None)
+    if facts.os.long_paths is not False or not length:
+        return None
+    from torchdoctor.tables.windows_wheels import LONGEST  # of no use elsewhere
+
+    return LONGEST - length - 1
 
 
 def _targets(facts: Facts) -> tuple[GpuTarget, ...] | Unknown:

@@ -6,15 +6,17 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import NamedTuple
 
+from torchdoctor.facts import Unknown
 from torchdoctor.findings import Text
 from torchdoctor.prescribe.choose import Choice, Upgrade, choose, rejected, upgrade_of
 from torchdoctor.prescribe.companions import stays_beside
 from torchdoctor.prescribe.conditions import Wish
+from torchdoctor.prescribe.host import GpuTarget
 from torchdoctor.prescribe.installed import installed_is, is_in_doubt, is_unasked, version_of
 from torchdoctor.prescribe.plan import ENVIRONMENT, PROJECT, Plan, companions_of, lacks_release, plan_of
 from torchdoctor.prescribe.settled import said
 from torchdoctor.prescribe.writers import into, uninstall_line, write
-from torchdoctor.prescribe.writing import ASK_AGAIN, CONDAS, Writing, Written
+from torchdoctor.prescribe.writing import ASK_AGAIN, CONDAS, KEEPERS, Writing, Written
 from torchdoctor.records import replace
 from torchdoctor.tables import Tables
 from torchdoctor.values import Version
@@ -80,8 +82,10 @@ def install_of(choice: Choice, wish: Wish, writing: Writing, tables: Tables, *, 
         *_for_older_pythons(choice, wish, tables),
         *_newer_than_the_tables(choice, tables),
         *_bystanders(choice, plan, wish, writing, tables),
+        *_without_code(choice, plan, tables),
+        *_in_places(plan, writing),
     )
-    written = write(plan, writing) if writing.python else Written((ASK_AGAIN,))
+    written = _written(plan, writing)
     return Install(
         needed=bool(plan.changes),
         torch=_torch_of(choice, plan),
@@ -92,11 +96,50 @@ def install_of(choice: Choice, wish: Wish, writing: Writing, tables: Tables, *, 
         file=written.file,
         lines=written.lines,
         wheels=tuple(_wheels(plan)),
-        why=(*choice.why, *warnings, *_how(choice, plan, writing)),
+        why=(*choice.why, *warnings, *_how(choice, plan, writing), *(_left_out(choice, tables) if explain else ())),
         warnings=(*choice.assumed, *warnings),
         rejected=_passed_over(choice, wish, tables) if explain else (),
         upgrade=upgrade_of(choice, wish, tables) if explain else None,
     )
+
+
+def _gpus(choice: Choice) -> tuple[GpuTarget, ...]:
+    """The GPUs that are served, where they are known."""
+    gpus = choice.host.gpus
+    return () if isinstance(gpus, Unknown) else tuple(gpu for gpu in gpus if gpu not in choice.hidden)
+
+
+def _left_out(choice: Choice, tables: Tables) -> Iterator[Text]:
+    """Libraries of the build that serve some of its GPUs only."""
+    if choice.row is not None and not choice.row.is_of_conda and choice.backend == "cuda":
+        from torchdoctor.prescribe.code_notes import notes_on_libraries
+
+        yield from notes_on_libraries(choice.row, _gpus(choice), tables)
+
+
+def _without_code(choice: Choice, plan: Plan, tables: Tables) -> Iterator[Text]:
+    """Companions to be installed that have no code for a GPU: nothing else would say so before they fail."""
+    pins = [pin for pin in (*plan.pins, *plan.elsewhere) if pin in plan.changes and pin.name != "torch"]
+    if pins and choice.row is not None and not choice.row.is_of_conda and choice.backend == "cuda":
+        from torchdoctor.prescribe.code_notes import notes_on_companions
+
+        releases = [(pin.name, f"{pin.version}{f'+{pin.label}' if pin.label else ''}") for pin in pins]
+        yield from notes_on_companions(choice.row, releases, _gpus(choice), tables)
+
+
+def _written(plan: Plan, writing: Writing) -> Written:
+    """The lines; where they depend on what was not read, the command that reads it and prints them."""
+    if not writing.python:
+        return Written((ASK_AGAIN,))
+    return Written((writing.asking_again,)) if writing.is_unread and writing.tool in KEEPERS else write(plan, writing)
+
+
+def _in_places(plan: Plan, writing: Writing) -> Iterator[Text]:
+    """What to say of tables of the project that name a package alike."""
+    if writing.tool == "uv-project" and writing.kept:
+        from torchdoctor.prescribe.writers.standing import said_of_places  # of no use to any other tool
+
+        yield from said_of_places(plan, writing)
 
 
 def _torch_of(choice: Choice, plan: Plan) -> str | None:

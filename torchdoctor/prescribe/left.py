@@ -1,24 +1,46 @@
-"""A torch of which only its entry in the list of packages is left: what takes that for torch installs nothing."""
+"""Torch or a companion of which only the entry in the packages list is left: what takes it for whole adds nothing."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from torchdoctor.findings import Text
-from torchdoctor.prescribe.host import Host
+from torchdoctor.prescribe.choose import Choice
+from torchdoctor.prescribe.conditions import Wish
+from torchdoctor.prescribe.host import Host, Installed
+from torchdoctor.prescribe.plan import plan_of
+from torchdoctor.prescribe.writers import OF_PROJECTS
 from torchdoctor.prescribe.writing import CONDAS, Writing
+from torchdoctor.tables import Tables
 
 _TAKE_IT_OUT = {"pip", "uv", "requirements", "dockerfile"}  # their lines begin with it, or fill an empty place
 
 
-def in_the_way(host: Host, writing: Writing) -> tuple[Text, Text] | None:
-    """What to say of such an entry where the tool's own lines cannot take it out, and how it goes; None: they can."""
+def gone_of(choice: Choice, wish: Wish, writing: Writing, tables: Tables) -> tuple[Installed, ...]:
+    """The companions that are to be installed and whose files are gone, where a project's tool is to do it."""
+    host = choice.host
+    if not host.gone or writing.tool not in OF_PROJECTS:
+        return ()
+    moving = {pin.name for pin in plan_of(choice, wish, tables).changes}
+    return tuple(item for item in host.installed if item.name in host.gone & moving)
+
+
+def in_the_way(host: Host, writing: Writing, gone: Sequence[Installed] = ()) -> tuple[Text, Text] | None:
+    """What to say of such entries where the tool's own lines cannot take them out, and how they go; None: they can."""
     tool = writing.tool or "pip"
-    if not host.left or tool in _TAKE_IT_OUT or (tool in CONDAS and (writing.apart or not host.owners.conda)):
+    if tool in _TAKE_IT_OUT or (tool in CONDAS and (writing.apart or not host.owners.conda)):
         return None
-    said = "the files of torch {version} are gone, and {tool} takes its entry in the list of packages for torch itself"
-    return Text(said, version=host.left, tool=tool), _change(host, writing, tool)
+    entries = (*((Installed("torch", host.left),) if host.left else ()), *gone)
+    if not entries:
+        return None
+    item = entries[0]
+    text = (
+        "the files of {name} {version} are gone, and {tool} takes its entry in the list of packages for {name} itself"
+    )
+    return Text(text, name=item.name, version=item.version, tool=tool), _change(host, entries, writing, tool)
 
 
-def _change(host: Host, writing: Writing, tool: str) -> Text:
+def _change(host: Host, entries: Sequence[Installed], writing: Writing, tool: str) -> Text:
     if tool in CONDAS:
         from torchdoctor.prescribe.shells import join
         from torchdoctor.prescribe.writers.pip import conda_removes
@@ -27,5 +49,8 @@ def _change(host: Host, writing: Writing, tool: str) -> Text:
         return Text("take it out and ask again: {command}", command=command)
     if host.owners.conda:
         return Text("empty the environment and ask again: {command}", command="pixi clean")
-    name = f"torch-{host.left}.dist-info"
-    return Text("delete the folder {name} in the environment's site-packages, and ask again", name=name)
+    names = " and ".join(f"{item.name.replace('-', '_')}-{item.version}.dist-info" for item in entries)
+    folder = "folder" if len(entries) == 1 else "folders"
+    return Text(
+        "delete the {folder} {names} in the environment's site-packages, and ask again", folder=folder, names=names
+    )

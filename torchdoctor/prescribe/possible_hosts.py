@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from torchdoctor.facts import Facts, Unknown, value_or
 from torchdoctor.prescribe.choose import rows_of
-from torchdoctor.prescribe.drivers import first_number
+from torchdoctor.prescribe.drivers import first_for
 from torchdoctor.prescribe.host import GpuTarget, Host
 from torchdoctor.records import replace
 from torchdoctor.tables import Tables
@@ -153,8 +153,13 @@ def driver_at_least(facts: Facts, host: Host, tables: Tables) -> DriverVersion |
     for gpu in () if isinstance(host.gpus, Unknown) else host.gpus:
         if isinstance(gpu.target, GpuArch):
             branches = tables.driver_branches.branches_supporting(gpu.target)
-            bounds += [first_number(branch, line) for branch in branches[:1]]
+            bounds += [_oldest(first_for((gpu,), branch, line)) for branch in branches[:1]]
     return max((bound for bound in bounds if bound), default=None)
+
+
+def _oldest(driver: DriverVersion) -> DriverVersion:
+    """The first release of a bare branch, which leaves none of its others open."""
+    return driver if len(driver.parts) > 1 else DriverVersion((*driver.parts, 0), str(driver))
 
 
 def _spoken(facts: Facts) -> Iterator[CudaVersion]:

@@ -6,18 +6,21 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from torchdoctor.addresses import without_password
+from torchdoctor.errors import UsageError
 from torchdoctor.facts import Facts
 from torchdoctor.findings import Finding, Remedy, Text
 from torchdoctor.prescribe.choose import Choice, installed_row
 from torchdoctor.prescribe.conditions import Wish
-from torchdoctor.prescribe.host import Host, host_of
+from torchdoctor.prescribe.host import Host
 from torchdoctor.prescribe.install import Install, install_of
-from torchdoctor.prescribe.left import in_the_way
+from torchdoctor.prescribe.left import gone_of, in_the_way
 from torchdoctor.prescribe.refuse import NO_GPU_SERVED
+from torchdoctor.prescribe.this_host import host_here, written_here
 from torchdoctor.prescribe.uncertain import choose_surely
 from torchdoctor.prescribe.unjudged import unjudged
 from torchdoctor.prescribe.writers import choose_for
-from torchdoctor.prescribe.writing import ASK_AGAIN, Writing, writing_for
+from torchdoctor.prescribe.writing import ASK_AGAIN, Writing
+from torchdoctor.recording import Recording
 from torchdoctor.records import replace
 from torchdoctor.tables import Tables
 
@@ -30,12 +33,25 @@ class Prescription(NamedTuple):
     change: Text | None = None
 
 
-def prescribe(facts: Facts, findings: Sequence[Finding], writing: Writing, tables: Tables) -> Prescription:
-    """Choose a build only when a finding puts the build in question; confirm the installed one where all is well."""
-    host, writing = host_of(facts, tables), writing_for(facts, writing)
+_PASTED = Recording()
+_COMPANIONS = "torch-companion-mismatch"
+# What is mended beside a torch that stays: its companions, and the libraries that it requires.
+_BESIDE_TORCH = frozenset({_COMPANIONS, "nvidia-packages-inconsistent", "rocm-packages-inconsistent"})
+
+
+def prescribe(
+    facts: Facts, findings: Sequence[Finding], writing: Writing, tables: Tables, recording: Recording = _PASTED
+) -> Prescription:
+    """Choose a build only when a finding puts the build in question; confirm the installed one where all is well.
+
+    ``recording`` is that of the host on which the commands are typed, if it is one.
+    """
+    host, writing = host_here(facts, written_here(facts, writing, recording), recording, tables)
     if not any(remedy.installs for finding in findings for remedy in finding.remedies):
         is_blamed = any(finding.severity == "error" for finding in findings)
         return Prescription(install=None if is_blamed else _confirm(host, writing, tables))
+    if kept := _kept(host, findings, writing, tables):
+        return Prescription(install=kept)
     of_owner = tables.of_conda() if host.owners.conda else tables
     if unjudged(host, writing, of_owner) and not any(map(_proves_it_broken, findings)):
         return Prescription()
@@ -45,9 +61,42 @@ def prescribe(facts: Facts, findings: Sequence[Finding], writing: Writing, table
             refusal=choice.refusal or NO_GPU_SERVED,
             change=choice.change,
         )
-    if gap := in_the_way(host, writing):
+    if gap := in_the_way(host, writing, gone_of(choice, Wish(), writing, tables)):
         return Prescription(refusal=gap[0], change=gap[1])
-    return Prescription(install=without_passwords(install_of(choice, Wish(), writing, tables)))
+    return Prescription(install=_install(choice, writing, tables))
+
+
+def _install(choice: Choice, writing: Writing, tables: Tables, *, explain: bool = True) -> Install:
+    """The install object; where the tool cannot do it, the command that says why stands in the place of the lines."""
+    try:
+        install = install_of(choice, Wish(), writing, tables, explain=explain)
+    except UsageError:
+        install = install_of(choice, Wish(), writing._replace(python=()), tables, explain=explain)
+    return without_passwords(install)
+
+
+def keeping(facts: Facts, findings: Sequence[Finding], writing: Writing, tables: Tables) -> Prescription | None:
+    """What mends the environment of a host that is not known, where torch stays; None where it may not."""
+    host, writing = host_here(facts, written_here(facts, writing, _PASTED), _PASTED, tables)
+    kept = _kept(host, findings, writing, tables)
+    return Prescription(install=kept) if kept else None
+
+
+def _kept(host: Host, findings: Sequence[Finding], writing: Writing, tables: Tables) -> Install | None:
+    """The installed torch again, as install-cmd says it, where only what lies beside it is wrong; else None.
+
+    No GPU is asked for: which build torch is does not change, and it was chosen by whoever installed it.
+    """
+    asking = {finding.id for finding in findings if any(remedy.installs for remedy in finding.remedies)}
+    if not asking or not asking <= _BESIDE_TORCH:
+        return None
+    choice, writing, tables = choose_for(writing, tables, lambda known: _installed(host, known))
+    if choice.row is None or in_the_way(host, writing, gone_of(choice, Wish(), writing, tables)):
+        return None
+    install = _install(choice, writing, tables)
+    if not install.needed and asking == {_COMPANIONS}:
+        return None  # no release of a companion goes with this torch
+    return install._replace(needed=True)
 
 
 def _proves_it_broken(finding: Finding) -> bool:
@@ -67,8 +116,7 @@ def _confirm(host: Host, writing: Writing, tables: Tables) -> Install | None:
     choice, writing, tables = choose_for(writing, tables, lambda known: _installed(host, known))
     if choice.row is None:
         return None
-    install = install_of(choice, Wish(), writing, tables, explain=False)
-    return without_passwords(install._replace(needed=False))
+    return _install(choice, writing, tables, explain=False)._replace(needed=False)
 
 
 def _installed(host: Host, tables: Tables) -> Choice:

@@ -15,12 +15,14 @@ from torchdoctor.tables.torch_builds import TorchBuild
 from torchdoctor.values import DriverVersion, PythonTag, Version
 
 # What a person can change, easiest first; the rest only explains.
-_CHANGES = ("unsure", "companion", "project", "driver", "python", "libc", "os")
+_CHANGES = ("unsure", "companion", "project", "path", "driver", "python", "libc", "os", "broken")
 
 _TO_WHAT_IT_NEEDS = {
     "project": 'set requires-python = ">={needs}" in pyproject.toml',
     "libc": "use a system with glibc {needs} or newer",
     "os": "update macOS to {needs} or newer",
+    "broken": "{needs}",
+    "path": "make the environment in a short folder, such as C:\\venv, or have long paths allowed",
 }
 
 

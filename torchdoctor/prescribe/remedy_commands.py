@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from torchdoctor.facts import Facts, value_or
 from torchdoctor.findings import MAKE_SURE, Command, Env, Finding, Remedy
 from torchdoctor.records import replace
+
+if TYPE_CHECKING:
+    from torchdoctor.prescribe.writing import Writing
 
 _LINUX = frozenset({"linux"})
 _UNIX = frozenset({"linux", "macos"})
@@ -66,17 +70,26 @@ _WAYS: Mapping[str, Mapping[str, str]] = {
 }
 
 
-def with_written_commands(findings: Sequence[Finding], facts: Facts, shell: str) -> tuple[Finding, ...]:
+def with_written_commands(findings: Sequence[Finding], facts: Facts, writing: Writing) -> tuple[Finding, ...]:
     """The findings with the commands of their remedies as lines for a shell, else for the one of the host's system."""
-    system = value_or(facts.os.name, "")
-    return tuple(replace(one, remedies=tuple(_remedies(one.remedies, system, shell))) for one in findings)
+    return tuple(replace(one, remedies=tuple(_remedies(one.remedies, facts, writing))) for one in findings)
 
 
-def _remedies(remedies: Sequence[Remedy], system: str, shell: str) -> Iterator[Remedy]:
+def _remedies(remedies: Sequence[Remedy], facts: Facts, writing: Writing) -> Iterator[Remedy]:
     for remedy in remedies:
-        commands = written(remedy.commands, system, shell)
+        commands = written(remedy.commands, value_or(facts.os.name, ""), writing.shell)
+        commands = tuple(line for command in commands for line in _of_interpreter(command, facts, writing))
         if commands or remedy.text != MAKE_SURE:
             yield replace(remedy, commands=commands)
+
+
+def _of_interpreter(command: str, facts: Facts, writing: Writing) -> Iterable[str]:
+    """The line for the interpreter that was examined: a bare ``python`` would be whichever is active."""
+    if not command.startswith("python -"):
+        return (command,)
+    from torchdoctor.prescribe.remedy_pip import lines_of  # of use to few findings
+
+    return lines_of(command, facts, writing)
 
 
 def written(commands: Sequence[Command], system: str = "", shell: str = "") -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from torchdoctor.checks.installed import label
 from torchdoctor.facts import Unknown
 from torchdoctor.findings import Text
 from torchdoctor.prescribe.choose import gpus_to_serve, is_asked_for
@@ -24,12 +25,11 @@ def unjudged(host: Host, writing: Writing, tables: Tables, wish: Wish = _ANY) ->
     reason = _stays(host, tables, wish)
     if reason is None or not isinstance(host.torch, str):
         return None
-    version, _, label = host.torch.partition("+")
-    build = host.build.name if isinstance(host.build, Build) else label or None
+    version, named = host.torch.partition("+")[0], host.build if isinstance(host.build, Build) else label(host.torch)
     beside = "{name} {installed} stays: whether it goes with this torch was not judged"
     there = (item for item in host.installed if item.name in wish.companions)
     said = (reason, *(Text(beside, name=item.name, installed=item.version) for item in there))
-    return Install(False, version, build, "", (), why=said, tool=writing.tool, warnings=said)
+    return Install(False, version, named.name if named else None, "", (), why=said, tool=writing.tool, warnings=said)
 
 
 def gap_beside(host: Host, wish: Wish) -> tuple[Text, Text] | None:
@@ -83,4 +83,4 @@ def _may_serve(build: Build, host: Host, tables: Tables) -> bool:
     if wanted != "cuda" or build.cuda is None:
         return wanted in {"cpu", "mps", build.backend}
     floor = tables.cuda_drivers.floor(build.cuda, host.driver_line)
-    return not (floor and isinstance(host.driver, DriverVersion) and host.driver < floor)
+    return not (floor and isinstance(host.driver, DriverVersion) and host.driver.reaches(floor) is False)

@@ -14,6 +14,7 @@ from torchdoctor.errors import UsageError
 from torchdoctor.facts import Facts, is_known, value_or
 from torchdoctor.findings import Text
 from torchdoctor.patterns import lazily
+from torchdoctor.prescribe.shells import join
 from torchdoctor.readers.installer_settings import InstallerSettings
 from torchdoctor.readers.live_venv import OTHER, OWN
 from torchdoctor.which_python import is_local
@@ -65,6 +66,7 @@ class Writing(NamedTuple):
     taken: frozenset[str] | None = None  # names of conda environments that are there; None: nobody looked
     project: str = ""  # the folder of the project, where it is another than the current one
     kept: Kept | None = None  # what the project's file says of torch; None: nobody read it
+    is_unread: bool = False  # a report on a live host: the files of its project were not asked for
     if_needed: bool = False  # where all is right nothing is printed, so that nothing is in the way of it
     image_build: bool = False  # no driver is in sight where the command runs
     variables: tuple[str, ...] = ()  # those that are set, and bear on which place or build pip and uv take
@@ -118,6 +120,14 @@ class Writing(NamedTuple):
         """The path of a file of the project."""
         return f"{self.in_project.rstrip('/')}/{name}" if self.in_project else name
 
+    @property
+    def asking_again(self) -> str:
+        """The command that prints what a report cannot know, for the same Python and tool."""
+        is_named = len(self.python) == 1 and tuple(self.python) != UNNAMED
+        python = ("--python", self.python[0]) if is_named else ()
+        tool = ("--tool", self.tool) if self.asked else ()
+        return join((*ASK_AGAIN.split(), *python, *tool), self.shell)
+
     def for_system(self, os_name: str) -> Writing:
         """With the shell and the tool chosen, where nobody chose them."""
         shell = self.shell or ("powershell" if os_name == "windows" else "posix")
@@ -125,7 +135,8 @@ class Writing(NamedTuple):
 
 
 CONDAS = {"conda", "mamba"}
-_OF_PROJECTS = {"uv-project", "poetry", "pdm", "hatch", "pixi"}
+# Tools that keep a project in a folder: what they are told depends on what its file says already.
+KEEPERS = {"uv-project", "poetry", "pdm", "hatch", "pixi"}
 
 
 def writing_for(facts: Facts, writing: Writing) -> Writing:
@@ -142,7 +153,7 @@ def writing_for(facts: Facts, writing: Writing) -> Writing:
         takes_uv = is_path and not writing.tool and not _is_of_conda(facts)  # which has ensurepip, and seldom uv
         writing = writing._replace(tool="uv") if takes_uv else writing._replace(bootstrap=True)
     writing = _for_conda(facts, writing, is_path=is_path)
-    if writing.tool in _OF_PROJECTS and is_path:
+    if writing.tool in KEEPERS and is_path:
         writing = writing._replace(project=_project(facts, writing))
         if "<" in writing.project and not is_told:
             writing = writing._replace(python=())

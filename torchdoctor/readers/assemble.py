@@ -10,7 +10,20 @@ from torchdoctor.readers.gpu_views import merge_views
 from torchdoctor.readers.statement import Said
 from torchdoctor.records import fields, replace
 
-_GROUPS = ("os", "place", "cpu", "memory", "python", "torch", "driver", "tools", "trial", "inside", "exhausted")
+_GROUPS = (
+    "os",
+    "place",
+    "cpu",
+    "memory",
+    "python",
+    "torch",
+    "driver",
+    "compute",
+    "tools",
+    "trial",
+    "inside",
+    "exhausted",
+)
 _LISTS = ("gpus", "packages", "env", "quoted")
 _EMPTY = Facts()
 PATHS = frozenset(f"{group}.{field.name}" for group in _GROUPS for field in fields(getattr(_EMPTY, group)))

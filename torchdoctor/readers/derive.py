@@ -146,6 +146,8 @@ def _known_gpu(gpu: Gpu, tables: Tables) -> tuple[Gpu, str]:
         gpu = replace(gpu, vendor=vendor_of(gpu.name) or gpu.vendor)
     if gpu.vendor == "amd" and not is_known(gpu.gfx):
         return _known_amd(gpu, tables)
+    if gpu.vendor == "intel":
+        return _known_intel(gpu, tables), ""
     if gpu.vendor != "nvidia" and is_known(gpu.vendor):
         return gpu, ""
     by_id = tables.gpu_models.by_pci(gpu.pci_id) if isinstance(gpu.pci_id, str) else None
@@ -167,3 +169,9 @@ def _known_amd(gpu: Gpu, tables: Tables) -> tuple[Gpu, str]:
     name, pci = (text if isinstance(text, str) else "" for text in (gpu.name, gpu.pci_id))
     gfx = tables.amd_gpus.gfx(name, pci)
     return (replace(gpu, gfx=gfx), f"amd_gpus: {name or pci}") if gfx else (gpu, "")
+
+
+def _known_intel(gpu: Gpu, tables: Tables) -> Gpu:
+    """An Intel GPU with the name that its PCI id decides, where nobody printed one: the bus of Linux has none."""
+    row = tables.xpu_devices.by_id(gpu.pci_id) if isinstance(gpu.pci_id, str) and not is_known(gpu.name) else None
+    return replace(gpu, name=row.name or f"Intel {row.family} ({row.codename})") if row else gpu

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib import import_module
 
 from torchdoctor.readers import (
+    installer_settings,
+    live_compute,
     live_env,
     live_gpus,
     live_host,
@@ -24,6 +27,13 @@ from torchdoctor.readers.statement import Said
 from torchdoctor.recording import Recording, Want
 from torchdoctor.tables import Tables
 
+# What a second program reads of the installed files, by the answer's key: most recordings hold none of it.
+ON_DEMAND = {
+    "device code": "live_code",
+    "loader's view": "live_loading",
+    "files of wheels": "live_records",
+    "torch's own table of device code": "own_tables",
+}
 _READERS = (
     live_host,
     live_place,
@@ -33,12 +43,17 @@ _READERS = (
     live_packages,
     live_windows,
     live_gpus,
+    live_compute,
     live_tools,
     live_env,
 )
 
 ALL_WANTS: tuple[Want, ...] = tuple(
-    dict.fromkeys(want for reader in (live_nvidia_parts, live_nvidia, *_READERS) for want in reader.WANTS)
+    dict.fromkeys(
+        want
+        for reader in (live_nvidia_parts, live_nvidia, *_READERS, installer_settings)  # the last is for what is typed
+        for want in reader.WANTS
+    )
 )
 
 
@@ -51,3 +66,6 @@ def read_live(recording: Recording, tables: Tables) -> Iterator[Said]:
     yield from live_nvidia.read(recording, tables)
     for reader in _READERS:
         yield from reader.read(recording)
+    for key, name in ON_DEMAND.items():
+        if key in recording.answers:
+            yield from import_module(f"torchdoctor.readers.{name}").read(recording)

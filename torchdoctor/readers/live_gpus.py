@@ -81,10 +81,20 @@ def _nvml_gpu(gpu: Mapping[str, Any]) -> Gpu:
         pci_id=str(gpu["pci_id"]) if gpu.get("pci_id") else Unknown("PCI device id"),
         pci_address=pci_address(str(gpu.get("pci", ""))) or Unknown("PCI address"),
         memory=memory if isinstance(memory, int) else Unknown("GPU memory"),
+        power_limit=_number(gpu, "power_limit", "power limit of the GPU", divided_by=1000),
+        clock_limit=_number(gpu, "clock_limit", "highest clock of the GPU"),
+        pcie_width=_number(gpu, "pcie_width", "width of the GPU's PCIe link"),
+        firmware=str(gpu["firmware"]) if gpu.get("firmware") else Unknown("firmware of the GPU"),
         driver_sees=True,
         mig=known_mig.get(mig, Unknown("MIG mode")) if healthy else Unknown("MIG mode"),
         sick=None if healthy else _SICK.get(str(gpu["error"]), "ERR!"),
     )
+
+
+def _number(gpu: Mapping[str, Any], name: str, what: str, divided_by: int = 1) -> int | Unknown:
+    """A whole number that NVML told; what a GPU does not support is not told."""
+    value = gpu.get(name)
+    return value // divided_by if isinstance(value, int) and value > 0 else Unknown(what)
 
 
 def _arch(pair: object) -> GpuArch | Unknown:

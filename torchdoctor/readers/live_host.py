@@ -97,6 +97,9 @@ def _processor(answers: Answers) -> Iterator[Said]:
     count = answers.python.get("cpus")
     if isinstance(count, int):
         quota = _cpu_quota(answers)
+        yield Said("cpu.visible", count, "interpreter")
+        if answers.looked(CPU_LIMIT) and answers.os_name == "linux":
+            yield Said("cpu.quota", quota or None, "control group")
         yield Said(
             "cpu.count",
             min(count, quota) if quota else count,

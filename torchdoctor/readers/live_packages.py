@@ -20,10 +20,10 @@ DISTRIBUTIONS = Want(
     seconds=20.0,
     name="distributions",
 )  # fmt: skip
-WANTS = (DISTRIBUTIONS,)
 # Asked only where torch may be replaced: the metadata of every distribution is read for it.
 REQUIRERS = Want("requirers", ("nvidia-", "cuda-", "triton", "pytorch-triton", "torch"), seconds=20.0, name="requirers")
 FOLDERS = Want("glob", ("@path/torch*/__init__.py",), name="folders of companions")
+WANTS = (DISTRIBUTIONS, FOLDERS)
 
 _BOUND = lazily(r"torch\s*\(?\s*[=<>!~]")
 Row = Mapping[str, Any]

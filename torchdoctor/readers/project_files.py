@@ -44,6 +44,11 @@ def _wants() -> Iterator[Want]:
 WANTS = tuple(dict.fromkeys(_wants()))  # asked where a command for the project may be written
 
 
+def are_read(recording: Recording) -> bool:
+    """Whether anybody looked for these files."""
+    return Answers(recording).looked(WANTS[0])
+
+
 def named(recording: Recording, tool: str, names: tuple[str, ...]) -> tuple[str, ...] | None:
     """Those of the names that the project's files name; None where no file tells all that it depends on."""
     answers = Answers(recording)

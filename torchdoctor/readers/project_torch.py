@@ -41,6 +41,7 @@ class Kept(NamedTuple):
     has_members: bool = False  # it is the root of a workspace, which others belong to
     is_dynamic: bool = False  # what it depends on, a program tells when it is built
     in_pyproject: bool = False  # pixi's tables, which lie in a file of their own else
+    is_apart: bool = False  # uv: tables that exclude each other, or that take torch from places of their own
     is_member: bool = False  # it is that of the current folder, and another one keeps the lock
 
     def allows(self, version: str) -> bool:
@@ -72,6 +73,7 @@ def kept_in(table: Mapping[str, Any], tool: str) -> Kept:
         tuple(_pythons(table, own, tool)),
         is_dynamic="dependencies" in (_at(table, "project").get("dynamic") or ()),
         has_members=tool == "uv-project" and isinstance(own.get("workspace"), dict),
+        is_apart=tool == "uv-project" and _is_apart(own),
     )
 
 
@@ -112,6 +114,13 @@ def _of_uv(own: Mapping[str, Any]) -> Iterator[Stand]:
     yield from _listed(own.get("dev-dependencies"), DEV, "", "[tool.uv] dev-dependencies")
     for key in ("override-dependencies", "constraint-dependencies"):
         yield from _listed(own.get(key), BOUND, "", f"[tool.uv] {key}")
+
+
+def _is_apart(own: Mapping[str, Any]) -> bool:
+    """Whether which build is taken depends on the table that asks for it: one for the CPU, another for CUDA."""
+    sources = [value for name, value in _at(own, "sources").items() if _plain(name).startswith(_TORCH)]
+    each = [one for value in sources for one in (value if isinstance(value, list) else [value])]
+    return bool(own.get("conflicts")) or any(isinstance(one, dict) and {"extra", "group"} & one.keys() for one in each)
 
 
 def _of_pdm(own: Mapping[str, Any]) -> Iterator[Stand]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torchdoctor import __version__
 from torchdoctor.facts import Facts, Packages, Unknown, Variables
@@ -15,11 +15,16 @@ from torchdoctor.records import fields, is_record
 from torchdoctor.render.line import harmless_json
 from torchdoctor.report import Report
 
+if TYPE_CHECKING:
+    from torchdoctor.code_view import CodeRow
+
 SCHEMA = "torchdoctor.report/1"
+
+_OF_FACTS = {Facts.__module__, "torchdoctor.inside"}  # the modules of the records that facts are made of
 
 # Statements about facts rather than facts of the host.
 _NOT_FACTS = {"sources", "quoted", "request"}
-_TOLD_APART = {"trial.probes", "trial.bench"}  # they are the members ``smoke`` and ``bench`` of a report
+_TOLD_APART = {"trial.probes", "trial.bench", "inside.code"}  # they are ``smoke``, ``bench`` and ``code`` of a report
 
 
 def render(report: Report) -> str:
@@ -37,7 +42,7 @@ def report_object(report: Report) -> dict[str, Any]:
         "tables": report.tables_date,
         "status": report.status,
         "unknown_because": _text(report.unknown_because),
-        "findings": [_finding(finding) for finding in report.findings],
+        "findings": [finding_object(finding) for finding in report.findings],
         "checks": [{"id": item.id, "outcome": item.outcome, "reason": item.reason} for item in report.outcomes],
         "install": install_object(report.install) if report.install else None,
         "no_install": {"reason": str(report.no_install), "change": _text(report.change)} if report.no_install else None,
@@ -45,6 +50,7 @@ def report_object(report: Report) -> dict[str, Any]:
         "unknown": unknown,
         "smoke": _smoke(report.facts),
         "bench": _bench(report.facts),
+        "code": None if report.code is None else list(map(_code, report.code)),
         **_targets(report),
         **_ignored(report),
     }
@@ -62,7 +68,9 @@ def _ignored(report: Report) -> dict[str, Any]:
     """What a policy sets aside, with why."""
     if not report.ignored:
         return {}
-    items = ({**_finding(item.finding), "reason": item.reason, "until": item.until or None} for item in report.ignored)
+    items = (
+        {**finding_object(item.finding), "reason": item.reason, "until": item.until or None} for item in report.ignored
+    )
     return {"ignored": list(items)}
 
 
@@ -81,11 +89,29 @@ def _bench(facts: Facts) -> dict[str, Any] | None:
     return as_json(summarise(facts.trial.bench))
 
 
+def _code(row: CodeRow) -> dict[str, Any]:
+    """One library: what its fat binaries hold, and how that serves each GPU, by the GPU's place in the facts."""
+    code = row.code
+    return {
+        "library": code.library,
+        "package": code.package or None,
+        "version": code.version or None,
+        "fatbins": code.fatbins,
+        "sass": dict(code.sass),
+        "ptx": dict(code.ptx),
+        "ptx_isa": code.ptx_isa or None,
+        "gfx": dict(code.gfx),
+        "error": code.error or None,
+        "gpus": {str(place): how or "none" for place, how in row.gpus},
+    }
+
+
 def _text(text: object) -> str | None:
     return None if text is None else str(text)
 
 
-def _finding(finding: Finding) -> dict[str, Any]:
+def finding_object(finding: Finding) -> dict[str, Any]:
+    """Return one finding as a JSON object."""
     row = finding.row
     return {
         "id": finding.id,
@@ -163,7 +189,7 @@ def _plain(value: Any, path: str, unknown: list[str]) -> Any:  # noqa: PLR0911 -
         return [_plain(item, f"{path}[]", unknown) for item in value]
     if isinstance(value, Mapping):
         return {str(key): _plain(item, path, unknown) for key, item in value.items()}
-    if is_record(value) and type(value).__module__ == Facts.__module__:
+    if is_record(value) and type(value).__module__ in _OF_FACTS:
         named = ((item.name, getattr(value, item.name)) for item in fields(value))
         return dict(_members(named, f"{path}.", unknown))
     return str(value)

@@ -34,6 +34,7 @@ def _lines(report: Report, verbosity: int, fail_on: str) -> list[Line]:
         return lines
     lines += _examined(report)
     lines += proof_lines(report, verbosity)
+    lines += _code(report, verbosity)
     lines += _targets(report)
     roots = [item for item in report.findings if item.explained_by is None and not _is_in_table(item)]
     echoes = {
@@ -48,6 +49,14 @@ def _lines(report: Report, verbosity: int, fail_on: str) -> list[Line]:
     if report.status == "warn" and fail_on == "error":
         lines += [Line(""), Line("only warnings: exit status 0; --fail-on warning would fail", "dim")]
     return lines + (detail_lines(report) if verbosity > 0 else [])
+
+
+def _code(report: Report, verbosity: int) -> list[Line]:
+    if not report.code:
+        return []
+    from torchdoctor.render.code_text import code_lines
+
+    return list(code_lines(report, verbosity))
 
 
 def _targets(report: Report) -> list[Line]:
@@ -97,6 +106,8 @@ def _healthy(report: Report) -> str:
     facts = report.facts
     if report.linted:
         return f"nothing wrong was found in {_files(report.linted)}"
+    if report.hosts:
+        return f"{report.hosts} hosts are alike" if report.hosts > 1 else "one host was told of, and is ok"
     told = next((item for item in report.findings if item.id in _FINE and item.confidence != "possible"), None)
     if told:
         return f"the installation is fine: {told.summary}"

@@ -12,25 +12,32 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from torchdoctor.tables.amd_gpus import AmdGpus
+    from torchdoctor.tables.amd_routes import AmdRoutes
+    from torchdoctor.tables.companion_code import CompanionCode
+    from torchdoctor.tables.companion_pins import CompanionPins
     from torchdoctor.tables.companions import Companions
     from torchdoctor.tables.conda_channels import CondaChannels
     from torchdoctor.tables.coverage import Coverage
     from torchdoctor.tables.cpu_levels import CpuLevels
     from torchdoctor.tables.cuda_drivers import CudaDrivers
     from torchdoctor.tables.cuda_errors import CudaErrors
+    from torchdoctor.tables.device_code import DeviceCodes
     from torchdoctor.tables.driver_branches import DriverBranches
     from torchdoctor.tables.exit_statuses import ExitStatuses
     from torchdoctor.tables.gpu_models import GpuModels
     from torchdoctor.tables.gpu_peaks import GpuPeaks
+    from torchdoctor.tables.hsa_overrides import HsaOverrides
     from torchdoctor.tables.indexes import Indexes
     from torchdoctor.tables.jetpacks import Jetpacks
     from torchdoctor.tables.known_bad_releases import KnownBadReleases
     from torchdoctor.tables.known_errors import KnownErrors
     from torchdoctor.tables.listed_packages import ListedPackages
+    from torchdoctor.tables.mps_floors import MpsFloors
     from torchdoctor.tables.neighbours import Neighbours
     from torchdoctor.tables.ngc_images import NgcImages
     from torchdoctor.tables.numbered import NumberedErrors
     from torchdoctor.tables.os_releases import OsReleases
+    from torchdoctor.tables.ptx_versions import PtxVersions
     from torchdoctor.tables.python_support import Pythons
     from torchdoctor.tables.smi_outcomes import SmiOutcomes
     from torchdoctor.tables.smoke_findings import SmokeFindings
@@ -38,7 +45,9 @@ if TYPE_CHECKING:
     from torchdoctor.tables.torch_builds import TorchBuilds
     from torchdoctor.tables.torch_requirements import TorchRequirements
     from torchdoctor.tables.windows_errors import WindowsErrors
+    from torchdoctor.tables.windows_wheels import WindowsWheels
     from torchdoctor.tables.xids import Xids
+    from torchdoctor.tables.xpu_devices import XpuDevices
 
 __all__ = ["TableError", "Tables"]
 
@@ -128,6 +137,34 @@ class Tables:
         return AmdGpus(FILE.load(self.root, self.over))
 
     @cached_property
+    def amd_routes(self) -> AmdRoutes:
+        """Whose wheels serve AMD GPUs that the official builds do not."""
+        from torchdoctor.tables.amd_routes import FILE, AmdRoutes
+
+        return AmdRoutes(FILE.load(self.root, self.over))
+
+    @cached_property
+    def hsa_overrides(self) -> HsaOverrides:
+        """What passing an AMD GPU off as another does."""
+        from torchdoctor.tables.hsa_overrides import FILE, HsaOverrides
+
+        return HsaOverrides(FILE.load(self.root, self.over))
+
+    @cached_property
+    def xpu_devices(self) -> XpuDevices:
+        """Intel GPUs by PCI id."""
+        from torchdoctor.tables.xpu_devices import FILE, XpuDevices
+
+        return XpuDevices(FILE.load(self.root, self.over))
+
+    @cached_property
+    def mps_floors(self) -> MpsFloors:
+        """The macOS that Apple's GPUs need."""
+        from torchdoctor.tables.mps_floors import FILE, MpsFloors
+
+        return MpsFloors(FILE.load(self.root, self.over))
+
+    @cached_property
     def gpu_peaks(self) -> GpuPeaks:
         """What a GPU can do at best."""
         from torchdoctor.tables.gpu_peaks import FILE, GpuPeaks
@@ -140,6 +177,34 @@ class Tables:
         from torchdoctor.tables.coverage import FILE, Coverage
 
         return Coverage(FILE.load(self.root, self.over))
+
+    @cached_property
+    def device_code(self) -> DeviceCodes:
+        """The device code inside torch's libraries."""
+        from torchdoctor.tables.device_code import FILE, DeviceCodes
+
+        return DeviceCodes(FILE.load(self.root, self.over))
+
+    @cached_property
+    def companion_code(self) -> CompanionCode:
+        """The device code inside companions."""
+        from torchdoctor.tables.companion_code import FILE, CompanionCode
+
+        return CompanionCode(FILE.load(self.root, self.over))
+
+    @cached_property
+    def companion_pins(self) -> CompanionPins:
+        """The torch that releases of companions ask for."""
+        from torchdoctor.tables.companion_pins import FILE, CompanionPins
+
+        return CompanionPins(FILE.load(self.root, self.over))
+
+    @cached_property
+    def ptx_versions(self) -> PtxVersions:
+        """The CUDA that compiles each version of PTX."""
+        from torchdoctor.tables.ptx_versions import FILE, PtxVersions
+
+        return PtxVersions(FILE.load(self.root, self.over))
 
     @cached_property
     def toolkits(self) -> Toolkits:
@@ -269,6 +334,13 @@ class Tables:
         from torchdoctor.tables.windows_errors import FILE, WindowsErrors
 
         return WindowsErrors(FILE.load(self.root, self.over))
+
+    @cached_property
+    def windows_wheels(self) -> WindowsWheels:
+        """What torch's wheels for Windows ask of it."""
+        from torchdoctor.tables.windows_wheels import FILE, WindowsWheels
+
+        return WindowsWheels(FILE.load(self.root, self.over))
 
     @cached_property
     def ngc_images(self) -> NgcImages:

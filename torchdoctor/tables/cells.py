@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 from torchdoctor.records import field
+from torchdoctor.values import GpuArch
 
 T = TypeVar("T")
 K = TypeVar("K")
@@ -81,6 +82,14 @@ def _is_in_calendar(year: int, month: int, day: int = 1) -> bool:
     is_leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
     days = (31, 29 if is_leap else 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)  # no datetime: it takes time to load
     return 1 <= month <= len(days) and 1 <= day <= days[month - 1]
+
+
+def code_name(text: str) -> str:
+    """Read the compiler's name of device code or of PTX: ``sm_90a``, ``compute_80``."""
+    if not text.startswith(("sm_", "compute_")):
+        raise ValueError(f"not the name of device code: {text[:60]!r}")
+    GpuArch.parse(text)
+    return text
 
 
 def date_or_empty(text: str) -> str:

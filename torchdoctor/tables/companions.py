@@ -86,6 +86,14 @@ FILE = TableFile(
 )
 
 
+_PARTS = 3
+
+
+def _whole(version: Version) -> Version:
+    """A release written short in full, as PEP 440 compares it: 0.24 is 0.24.0."""
+    return Version((*version.parts, *(0,) * (_PARTS - len(version.parts))))
+
+
 class Companions:
     """Look-ups over the companions."""
 
@@ -109,7 +117,8 @@ class Companions:
             wanted = Version.parse(version.partition("+")[0])
         except ValueError:
             return None
-        return next((row for row in self._by_name.get(name, ()) if row.is_release(wanted)), None)
+        rows = self._by_name.get(name, ())
+        return next((row for row in rows if row.is_release(wanted) or row.is_release(_whole(wanted))), None)
 
     def best(
         self,

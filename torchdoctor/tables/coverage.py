@@ -60,6 +60,10 @@ class Coverage:
         row = self._by_code.get(code)
         return row is not None and row.covers(device, cuda)
 
+    def knows(self, code: GpuArch) -> bool:
+        """Whether the table has a row of code for this architecture."""
+        return code in self._by_code
+
     def serves(
         self,
         codes: Sequence[GpuArch],
@@ -75,7 +79,7 @@ class Coverage:
         if any(self.covers(code, device, cuda) for code in codes):
             return "native"
         can_compile = cuda is not None and driver_cuda is not None and driver_cuda >= cuda
-        if can_compile and any(arch <= device for arch in ptx) and not self._is_exception(device, cuda):
+        if can_compile and any(arch <= device for arch in ptx) and not self.is_exception(device, cuda):
             return "ptx"
         return ""
 
@@ -83,5 +87,6 @@ class Coverage:
         """Whether this compute capability belongs to a Tegra chip (Jetson, Drive)."""
         return any(device in row.except_devices or device in row.also for row in self.rows)
 
-    def _is_exception(self, device: GpuArch, cuda: CudaVersion | None) -> bool:
+    def is_exception(self, device: GpuArch, cuda: CudaVersion | None) -> bool:
+        """Whether code that would fit by its numbers is not for this device: a Tegra, before the CUDA that ends it."""
         return any(row.excludes(device, cuda) for row in self.rows)

@@ -15,7 +15,7 @@ class Index(TableRow):
 
     id: str = cell(filled)
     url: str = cell(str)
-    kind: str = cell(one_of("default", "torch", "jetson"))
+    kind: str = cell(one_of("default", "torch", "jetson", "amd"))
     notes: str = cell(str)
     source: str = cell(filled)
     checked: str = cell(iso_date)

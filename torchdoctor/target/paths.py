@@ -12,22 +12,38 @@ CACHE = "/etc/ld.so.cache"  # of the loader: texts that end with a zero, paths a
 NAMES = 20000
 LISTED = {}  # type: dict[str, list[str]]  # the names in folders already read
 PATH = []  # type: list[str]  # sys.path of the examined programs, filled in by the probe
+ROOT = []  # type: list[str]  # the folder of a recorded tree that is read in place of this machine's files
 
 
 class Absent(Exception):
     """Looked, and it is not there."""
 
 
+def real(path: str) -> str:
+    """Where a path lies: below the root of a recorded tree if one is given, drives and all."""
+    if not ROOT:
+        return path
+    path = path.replace("\\", "/")
+    is_absolute = path.startswith("/") or path[1:2] == ":"
+    return ROOT[0] + "/" + path.lstrip("/") if is_absolute else path
+
+
+def exists(path: str) -> bool:
+    """Whether something is there, links followed."""
+    return os.path.exists(real(path))
+
+
 def here() -> str:
     """The current folder, or the root where it was removed."""
     try:
-        return os.getcwd()
+        folder = os.getcwd()
     except OSError:
         return os.sep
+    return folder[len(ROOT[0]) :] or os.sep if ROOT and folder.startswith(ROOT[0]) else folder
 
 
 def expand(path: str) -> "list[str]":
-    """The paths meant by ``$NAME/x``, ``~/x``, ``@prefix/x``, ``@path/x`` (each entry of sys.path), ``@cgroup/x``."""
+    """The paths meant by ``$NAME``, ``$NAME/x``, ``~/x``, ``@prefix/x``, ``@path/x`` (all of sys.path), ``@cgroup/x``."""
     head, _, rest = path.partition("/")
     if head == "@path":
         return unique(os.path.join(entry or here(), rest) for entry in PATH)
@@ -37,7 +53,7 @@ def expand(path: str) -> "list[str]":
         return [os.path.join(sys.prefix, rest)]
     if head.startswith("$"):
         value = os.environ.get(head[1:])
-        return [os.path.join(value, rest)] if value else []
+        return [os.path.join(value, rest) if rest else value] if value else []
     return [os.path.expanduser(path)]
 
 
@@ -85,7 +101,7 @@ def glob(pattern: str) -> "list[str]":
 def walk(pattern: str) -> "list[str]":
     """Sorted paths that fit an expanded pattern; none where a folder is missing or closed."""
     if "*" not in pattern:
-        return [pattern] if os.path.lexists(pattern) else []
+        return [pattern] if os.path.lexists(real(pattern)) else []
     parts = pattern.replace(os.sep, "/").split("/")
     at = next(number for number, part in enumerate(parts) if "*" in part)
     folder, rest = "/".join(parts[:at]) or "/", parts[at + 1 :]
@@ -99,7 +115,7 @@ def listed(folder: str) -> "list[str]":
     """The names in a folder, asked once; none where it is missing or closed."""
     if folder not in LISTED:
         try:
-            LISTED[folder] = os.listdir(folder)
+            LISTED[folder] = os.listdir(real(folder))
         except OSError:
             LISTED[folder] = []
     return LISTED[folder]
@@ -107,7 +123,7 @@ def listed(folder: str) -> "list[str]":
 
 def read(path: str, limit: int) -> str:
     """The head of a file as text. Asks for bytes, since files of /proc and /sys tell no size."""
-    with open(path, "rb", 0) as handle:
+    with open(real(path), "rb", 0) as handle:
         data = b""
         while len(data) < limit:
             more = handle.read(limit - len(data))
@@ -115,6 +131,16 @@ def read(path: str, limit: int) -> str:
                 break
             data += more
     return data.decode("utf-8", "replace")
+
+
+def as_text(data: bytes) -> str:
+    """What a command printed: UTF-16 as some tools of Windows write it, UTF-8, else the code page of the console."""
+    if data[:2] == b"\xff\xfe" or (data[1:4:2] == b"\0\0" and data[0]):
+        return data.decode("utf-16-le", "replace").lstrip("\ufeff")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        return data.decode("oem" if os.name == "nt" else "utf-8", "replace")
 
 
 def kept(text: str, words: "tuple[str, ...]") -> str:
@@ -131,7 +157,7 @@ def which(names: str) -> str:
     for name in names.split("|"):
         paths = expand(name) if "/" in name or os.sep in name else [os.path.join(folder, name) for folder in folders]
         for path in [path + ending for path in paths for ending in endings]:
-            if os.path.isfile(path) and os.access(path, os.X_OK):
+            if os.path.isfile(real(path)) and os.access(real(path), os.X_OK):
                 return path
     return ""
 
@@ -142,13 +168,13 @@ def library_files(soname: str, folders: "tuple[str, ...]") -> "list[str]":
     tried = [hit for folder in variable for hit in walk(folder + "/" + soname)]
     tried += cached(soname)
     tried += [hit for folder in folders for hit in glob(folder + "/" + soname)]
-    return unique(path for path in tried if os.path.exists(path))
+    return unique(path for path in tried if exists(path))
 
 
 def cached(soname: str) -> "list[str]":
     """The paths of that name in the loader's cache."""
     try:
-        with open(CACHE, "rb") as handle:
+        with open(real(CACHE), "rb") as handle:
             data = handle.read(64 * FILE)
     except OSError:
         return []

@@ -3,7 +3,7 @@
 import os
 import time
 
-from torchdoctor.target.paths import kept, which
+from torchdoctor.target.paths import as_text, kept, which
 
 MYPY = False
 if MYPY:
@@ -80,7 +80,7 @@ class Job:
             self.path = which(self.args[0]) or self.path
             self.spawn()
             return
-        texts = {name: kept(data.decode("utf-8", "replace"), self.keep) for name, data in self.texts.items()}
+        texts = {name: kept(as_text(data), self.keep) for name, data in self.texts.items()}
         self.answer = dict(texts, rc=code, timed_out=timed_out, path=self.path)
 
 
@@ -142,5 +142,5 @@ def run_one(args: "tuple[str, ...]", seconds: float, keep: "tuple[str, ...]") ->
         except subprocess.TimeoutExpired:
             child.kill()
             return {"rc": None, "out": "", "err": "", "timed_out": True, "path": path}
-    texts = [kept(data[:OUTPUT].decode("utf-8", "replace"), keep) for data in (out, err)]
+    texts = [kept(as_text(data[:OUTPUT]), keep) for data in (out, err)]
     return {"rc": child.returncode, "out": texts[0], "err": texts[1], "timed_out": False, "path": path}

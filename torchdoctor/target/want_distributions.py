@@ -3,7 +3,7 @@
 import os
 import sys
 
-from torchdoctor.target.paths import FILE, PATH, SMALL, here, listed, read, unique, walk
+from torchdoctor.target.paths import FILE, PATH, SMALL, exists, here, listed, read, unique, walk
 
 MYPY = False
 if MYPY:
@@ -41,7 +41,7 @@ def details(path: str) -> "dict[str, Any]":
     return {
         "requires": [line[15:] for line in metadata if line.startswith("Requires-Dist: ")],
         "tags": [line[5:] for line in wheel if line.startswith("Tag: ")],
-        "direct_url": os.path.exists(os.path.join(path, "direct_url.json")),
+        "direct_url": exists(os.path.join(path, "direct_url.json")),
     }
 
 
@@ -71,7 +71,7 @@ def requirer(path: str, folder: str, prefixes: "tuple[str, ...]") -> "dict[str, 
     return {
         "name": folder.rpartition(".")[0].partition("-")[0],
         "requires": lines,
-        "requested": os.path.exists(os.path.join(path, "REQUESTED")),
+        "requested": exists(os.path.join(path, "REQUESTED")),
         "installer": head(path, "INSTALLER", 100),
     }
 

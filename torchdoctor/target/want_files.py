@@ -2,7 +2,7 @@
 
 import os
 
-from torchdoctor.target.paths import FILE, SMALL, Absent, expand, glob, kept, matches, read
+from torchdoctor.target.paths import FILE, SMALL, Absent, exists, expand, glob, kept, matches, read, real
 
 FILES = 512
 KINDS = {0o040000: "folder", 0o100000: "file", 0o020000: "device", 0o060000: "device"}
@@ -11,7 +11,7 @@ KINDS = {0o040000: "folder", 0o100000: "file", 0o020000: "device", 0o060000: "de
 def want_file(args: "tuple[str, ...]", keep: "tuple[str, ...]") -> str:
     """The text of the first path that is there."""
     for path in expand(args[0]):
-        if os.path.exists(path):
+        if exists(path):
             return kept(read(path, FILE), keep)
     raise Absent
 
@@ -38,7 +38,7 @@ def want_glob(args: "tuple[str, ...]", keep: "tuple[str, ...]") -> "list[str]":
 
 def want_links(args: "tuple[str, ...]", keep: "tuple[str, ...]") -> "dict[str, str]":
     """The symbolic links that fit, with their targets."""
-    return {path: os.readlink(path) for path in glob(args[0]) if os.path.islink(path)}
+    return {path: os.readlink(real(path)) for path in glob(args[0]) if os.path.islink(real(path))}
 
 
 def want_stat(args: "tuple[str, ...]", keep: "tuple[str, ...]") -> "dict[str, object]":
@@ -56,22 +56,22 @@ def want_stats(args: "tuple[str, ...]", keep: "tuple[str, ...]") -> "dict[str, d
 def describe(path: str) -> "dict[str, object]":
     """Kind, access and size; a dangling link is of kind "gone"."""
     try:
-        info = os.stat(path)
+        info = os.stat(real(path))
     except OSError:
         return {"type": "gone", "readable": False, "writable": False, "size": 0}
     return {
         "type": KINDS.get(info.st_mode & 0o170000, "other"),
-        "readable": os.access(path, os.R_OK),
-        "writable": os.access(path, os.W_OK),
+        "readable": os.access(real(path), os.R_OK),
+        "writable": os.access(real(path), os.W_OK),
         "size": info.st_size,
     }
 
 
 def want_space(args: "tuple[str, ...]", keep: "tuple[str, ...]") -> int:
     """The size of the file system that holds a path."""
-    if not os.path.exists(args[0]):
+    if not exists(args[0]):
         raise Absent
-    info = os.statvfs(args[0])
+    info = os.statvfs(real(args[0]))
     return info.f_frsize * info.f_blocks
 
 

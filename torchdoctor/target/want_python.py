@@ -3,7 +3,7 @@
 import os
 import sys
 
-from torchdoctor.target.paths import PATH, SMALL, here, read, walk
+from torchdoctor.target.paths import PATH, SMALL, exists, here, read, real, walk
 
 MYPY = False
 if MYPY:
@@ -47,11 +47,11 @@ def folders() -> "dict[str, Any]":
         "site_length": len(packages[0]) if packages else 0,
         "user_site": user if user in packages else None,
         "user_site_enabled": bool(getattr(site, "ENABLE_USER_SITE", False)),
-        "externally_managed": os.path.exists(os.path.join(LIBRARY, "EXTERNALLY-MANAGED")),
-        "conda": os.path.isdir(os.path.join(sys.prefix, "conda-meta")),
-        "conda_base": os.path.exists(os.path.join(sys.prefix, "condabin")),
+        "externally_managed": exists(os.path.join(LIBRARY, "EXTERNALLY-MANAGED")),
+        "conda": os.path.isdir(real(os.path.join(sys.prefix, "conda-meta"))),
+        "conda_base": exists(os.path.join(sys.prefix, "condabin")),
         "venv": settings(os.path.join(sys.prefix, "pyvenv.cfg")),
-        "pip": any(os.path.exists(os.path.join(entry, "pip", "__init__.py")) for entry in packages),
+        "pip": any(exists(os.path.join(entry, "pip", "__init__.py")) for entry in packages),
         "cwd": here(),
     }
 
@@ -123,7 +123,7 @@ def headers() -> bool:
     """Whether Python.h is there to compile an extension against."""
     name = "python%d.%d%s" % (sys.version_info[0], sys.version_info[1], getattr(sys, "abiflags", ""))
     include = os.path.join(getattr(sys, "base_prefix", sys.prefix), "include")
-    return any(os.path.exists(os.path.join(include, folder, "Python.h")) for folder in (name, "", "Include"))
+    return any(exists(os.path.join(include, folder, "Python.h")) for folder in (name, "", "Include"))
 
 
 def libc() -> "str | None":

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from torchdoctor.checks.installed import label, package_evidence, release, torch_cuda, torch_release
+from torchdoctor.checks.linked import linked
 from torchdoctor.checks.registry import check, seen
 from torchdoctor.facts import Facts, NotKnownError, Package, need, value_or
 from torchdoctor.findings import Confidence, Finding, Remedy, Row, Text
@@ -25,6 +26,9 @@ _CAUSES = (
     "torch-cpu-build",
 )
 
+# What a companion's library asks of torch's wheel and of the CUDA libraries beside it.
+_OF_TORCH = ("libtorch", "libc10", "libcudart.so", "libcublas", "libcudnn", "libcusparse", "libcusolver", "libcufft")
+_MODULES = {"flash_attn_2_cuda": "flash_attn"}
 _CLAUSE = re.compile(r"(==|!=|>=|<) ?(\d+(?:\.\d+)*)")
 
 
@@ -47,6 +51,7 @@ def torch_companion_mismatch(facts: Facts, tables: Tables) -> Iterator[Finding]:
     if not judged and not facts.packages.complete:
         raise NotKnownError("complete list of packages")
     misfits = [misfit for item in judged if (misfit := _misfit(facts, tables, item, torch))]
+    misfits += _by_files(facts, [misfit.package.name for misfit in misfits])
     if not misfits:
         return
     yield Finding(
@@ -64,6 +69,22 @@ def torch_companion_mismatch(facts: Facts, tables: Tables) -> Iterator[Finding]:
         confidence="certain" if any(misfit.confidence == "certain" for misfit in misfits) else "likely",
         row=misfits[0].row,
     )
+
+
+def _by_files(facts: Facts, told: Sequence[str]) -> list[_Misfit]:
+    """The companions whose libraries need one of torch or of its CUDA that this torch does not bring."""
+    found: dict[str, _Misfit] = {}
+    for item in linked(facts):
+        folders = [user.partition("/")[0].partition(".")[0] for user in item.needed_by]
+        package = next((it for it in facts.packages.items if it.name in map(_distribution, folders)), None)
+        if item.path is None and not item.for_torch and item.soname.startswith(_OF_TORCH) and package is not None:
+            found.setdefault(package.name, _Misfit(package, f"a torch with {item.soname}"))
+    return [misfit for name, misfit in found.items() if name not in told]
+
+
+def _distribution(folder: str) -> str:
+    """The distribution of a folder, or of a module on its own: flash-attn of flash_attn_2_cuda."""
+    return _MODULES.get(folder, folder).replace("_", "-")
 
 
 def _torch_text(facts: Facts) -> str:

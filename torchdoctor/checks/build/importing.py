@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchdoctor.checks.answers import ELSEWHERE, NOT_EXECUTABLE, is_forbidden, shortened
+from torchdoctor.checks.installed import torch_was_imported
+from torchdoctor.checks.linked import VARIABLE, evidence, foretold, refused
 from torchdoctor.checks.ours import again
 from torchdoctor.checks.registry import check, seen
 from torchdoctor.facts import FROM_OUTSIDE, Facts, is_known, known, need, value_or
-from torchdoctor.findings import Evidence, Finding, Remedy, Text
+from torchdoctor.findings import Evidence, Finding, Remedy, Text, unsetting
 from torchdoctor.tables import Tables
 
 _EARLIER = (
@@ -18,7 +20,10 @@ _EARLIER = (
     "duplicate-torch",
     "jetson-wheel",
     "known-bad-release",
+    "msvc-runtime-too-old",
+    "torn-package",
     "nvidia-packages-inconsistent",
+    "undeclared-system-library",
     "library-path-shadowing",
     "mixed-package-sources",
     "torch-missing",
@@ -30,6 +35,9 @@ _EARLIER = (
 @check("torch-import-fails", severity="error", after=_EARLIER)
 def torch_import_fails(facts: Facts, tables: Tables) -> Iterator[Finding]:
     """The import of torch fails: an error, a signal, or no end."""
+    if not is_known(facts.trial.imported) and refused(facts):
+        yield from _foretold(facts)
+        return
     if need(facts.trial.imported) or known(facts.torch.installed) is False:
         return
     if value_or(facts.trial.hidden_by, ""):
@@ -42,10 +50,34 @@ def torch_import_fails(facts: Facts, tables: Tables) -> Iterator[Finding]:
     yield Finding(
         summary=_summary(facts, signal, timed_out=timed_out),
         why=_why(facts, signal, timed_out=timed_out),
-        evidence=tuple(_evidence(facts)),
+        evidence=(*_evidence(facts), *_by_files(facts)),
         remedies=tuple(_remedies(facts, signal, timed_out=timed_out, installs=not _is_full(facts, tables))),
         confidence="certain",
     )
+
+
+def _foretold(facts: Facts) -> Iterator[Finding]:
+    """The import was not tried, and a library that it needs is missing, damaged, or of another version."""
+    if torch_was_imported(facts):
+        return
+    first = refused(facts)[0]
+    yield Finding(
+        summary=foretold(first),
+        why=Text("The files were read as the loader reads them, and the import was not tried."),
+        evidence=tuple(_by_files(facts)),
+        remedies=(
+            Remedy(Text("Start the program without {name}", name=VARIABLE), commands=(unsetting(VARIABLE),))
+            if first.how == VARIABLE
+            else Remedy(Text("Install torch anew, with what it needs, in one command"), installs=True),
+        ),
+        confidence="likely",
+    )
+
+
+def _by_files(facts: Facts) -> Iterator[Evidence]:
+    """What the files themselves say of libraries that stop the import."""
+    for item in refused(facts)[:3]:
+        yield from evidence(facts, item)
 
 
 def _hidden(facts: Facts, path: str) -> Finding:

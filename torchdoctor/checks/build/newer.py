@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from torchdoctor.checks.installed import torch_release
 from torchdoctor.checks.registry import check, seen
+from torchdoctor.checks.torchs_own_table import disagreement
 from torchdoctor.facts import Facts
-from torchdoctor.findings import Finding, Remedy, Text
+from torchdoctor.findings import Evidence, Finding, Remedy, Text
 from torchdoctor.tables import Tables
 
 
@@ -27,5 +28,26 @@ def torch_newer_than_tables(facts: Facts, tables: Tables) -> Iterator[Finding]:
         evidence=(seen(facts, "torch.version", version),),
         remedies=(
             Remedy(Text("Update torchdoctor, or read the wheel index into tables of your own: tables refresh --help")),
+        ),
+    )
+
+
+@check("torch-table-wrong", severity="info")
+def torch_table_wrong(facts: Facts, tables: Tables) -> Iterator[Finding]:
+    """The list of device code in torch's own source is not what its libraries hold."""
+    found = disagreement(facts, tables)
+    if found is None:
+        return
+    yield Finding(
+        summary=Text("torch's own list of the code in its build is wrong"),
+        why=Text(
+            "Torch names the builds that serve a GPU by a list in its source. For this build the list has {own}, and "
+            "its libraries hold {real}. It changes nothing but the advice in torch's warnings.",
+            own=" ".join(map(str, found.own)),
+            real=" ".join(map(str, found.real)),
+        ),
+        evidence=(
+            seen(facts, "inside.own_table", " ".join(map(str, found.own))),
+            Evidence("inside.code", " ".join(map(str, found.real)), found.source),
         ),
     )

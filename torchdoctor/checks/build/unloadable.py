@@ -6,13 +6,6 @@ from torchdoctor.checks.registry import told
 
 told(
     __name__,
-    "msvc-runtime-too-old",
-    "The Visual C++ runtime of this Windows is older than the wheel needs.",
-    severity="error",
-    parent="torch-import-fails",
-)
-told(
-    __name__,
     "executable-stack",
     "The kernel refuses a library that asks for an executable stack.",
     severity="error",

@@ -13,7 +13,7 @@ from torchdoctor.checks.drivers import (
     severity,
     torch_sees_gpu,
 )
-from torchdoctor.checks.places import in_container
+from torchdoctor.checks.places import give_container_gpu, in_container
 from torchdoctor.checks.registry import check, seen
 from torchdoctor.facts import Facts, is_known, known, need, value_or
 from torchdoctor.findings import Confidence, Evidence, Finding, Fixer, Remedy, Text, setting
@@ -225,6 +225,8 @@ def _bring_libcuda(facts: Facts, *, limited: bool) -> tuple[Remedy, ...]:
                 "containers.env",
             ),
         )
+    if value_or(facts.place.container, "") == "apptainer":
+        return (give_container_gpu("apptainer"),)
     find = Remedy(
         Text("See whether the loader knows it and where it lies"),
         ("ldconfig -p | grep libcuda", "ls /usr/local/nvidia/lib64"),

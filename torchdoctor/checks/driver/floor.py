@@ -28,6 +28,7 @@ from torchdoctor.tables.cuda_drivers import CudaRelease
 from torchdoctor.tables.driver_branches import DriverBranch
 from torchdoctor.values import CudaVersion, DriverVersion
 
+_SWITCHED_ON = frozenset({"1", "t", "T", "true", "TRUE", "True"})  # as NVIDIA's container runtime reads it
 # Known errors of code beside torch's build: code to be compiled by the driver, an extension, an image.
 _OTHER_DEMANDS = frozenset({"ptx-unsupported-toolchain", "cuda-driver-symbol-missing", "container-cuda-requirement"})
 
@@ -175,6 +176,7 @@ def driver_too_old(facts: Facts, tables: Tables) -> Iterator[Finding]:
                 if is_known(facts.torch.build)
                 else [seen(facts, "torch.cuda", cuda)]
             ),
+            *_demand_ignored(facts),
         ),
         remedies=(
             Remedy(Text("Install a torch build that this driver runs"), installs=True),
@@ -261,10 +263,23 @@ def _too_old_sign(facts: Facts, tables: Tables, cuda: CudaVersion, needed: Drive
     if is_known(facts.driver.version):
         version = need(facts.driver.version)
         lent = shown is not None and shown.major >= cuda.major and compat_sign(facts, tables) is not None
-        return None if version >= needed or lent else seen(facts, "driver.version", version)
+        if lent or version.reaches(needed):
+            return None
+        if version.reaches(needed) is None:
+            raise NotKnownError(FULL_DRIVER)
+        return seen(facts, "driver.version", version)
     if shown is None:
         raise NotKnownError("NVIDIA driver version")
     return seen(facts, "driver.cuda_shown", shown) if shown.major < cuda.major else None
+
+
+def _demand_ignored(facts: Facts) -> Iterator[Evidence]:
+    """That an image's own demand for a newer driver was switched off when its container was started."""
+    switch = "NVIDIA_DISABLE_REQUIRE"
+    if value_or(facts.env.get(switch), None) in _SWITCHED_ON:
+        yield seen(facts, f"env.{switch}", value_or(facts.env.get(switch), ""))
+        demand = "NVIDIA_REQUIRE_CUDA"
+        yield from (seen(facts, f"env.{demand}", value) for value in [value_or(facts.env.get(demand), "")] if value)
 
 
 def _too_old(facts: Facts, needed: DriverVersion, build: object) -> Text:

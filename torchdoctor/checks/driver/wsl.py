@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchdoctor.checks.drivers import gpus_seen, looks_like_wsl, nvidia_gpus, severity, torch_sees_gpu
-from torchdoctor.checks.gpu_masks import visible_count
 from torchdoctor.checks.registry import check, seen
 from torchdoctor.facts import Facts, is_known, known, need, value_or
 from torchdoctor.findings import Confidence, Evidence, Finding, Remedy, Severity, Text, setting
 from torchdoctor.tables import Tables
+from torchdoctor.values import visible_count
 
 WITH_GPU = 2  # the version of WSL that has GPUs
 TOO_MANY = 4  # from this many visible GPUs on, CUDA fails to start under WSL

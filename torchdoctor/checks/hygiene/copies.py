@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from torchdoctor.checks.image_torch import replaced_in_image
 from torchdoctor.checks.installed import (
     conda_torch,
     label,
@@ -12,6 +13,7 @@ from torchdoctor.checks.installed import (
     quoted_archs,
     release,
 )
+from torchdoctor.checks.linked import CONDAS, shared_with_conda
 from torchdoctor.checks.registry import check, seen
 from torchdoctor.facts import Facts, NotKnownError, Package, is_known, known, need, value_or
 from torchdoctor.findings import Evidence, Finding, Remedy, Text, setting, unsetting
@@ -26,11 +28,13 @@ _SHARED_ENVIRONMENTS = {"system": "the system Python", "conda-base": "conda's ba
 
 
 @check("mixed-package-sources", severity="warning")
-def mixed_package_sources(facts: Facts, _tables: Tables) -> Iterator[Finding]:
-    """Both conda and pip own torch in one environment."""
+def mixed_package_sources(facts: Facts, tables: Tables) -> Iterator[Finding]:
+    """Two sources own torch in one environment: conda and pip, or NVIDIA's image and pip."""
+    yield from replaced_in_image(facts, tables)
     of_conda = conda_torch(facts)
     of_pip = next((item for item in facts.packages.items if item.name == "torch" and _is_pips(item, of_conda)), None)
     if of_conda is None or of_pip is None:
+        yield from _same_files(facts)
         if not facts.packages.complete:
             raise NotKnownError("complete list of packages")
         return
@@ -50,6 +54,25 @@ def mixed_package_sources(facts: Facts, _tables: Tables) -> Iterator[Finding]:
         ),
         confidence="likely",
     )
+
+
+def _same_files(facts: Facts) -> Iterator[Finding]:
+    """Files that pip wrote where a package of conda has its own of the same names."""
+    for torn in shared_with_conda(facts):
+        owner = next(other for other in torn.others if other.startswith(CONDAS))
+        yield Finding(
+            summary=Text(
+                "{count} files of {package} {version} are {owner} as well",
+                count=torn.shared_count,
+                package=torn.package,
+                version=torn.version,
+                owner=owner,
+            ),
+            why=Text("Both list the same files, so an update or a removal of one of them breaks the other."),
+            evidence=(seen(facts, "inside.torn", f"{torn.package}: {', '.join(torn.shared_with[:3])}"),),
+            remedies=(Remedy(Text("Make a new environment and install torch there from one source"), installs=True),),
+            confidence="likely",
+        )
 
 
 def _is_pips(torch: Package, of_conda: Package | None) -> bool:

@@ -18,11 +18,13 @@ from torchdoctor.checks.installed import (
     torch_cuda,
     torch_was_imported,
 )
+from torchdoctor.checks.linked import all_are_found, displaced
+from torchdoctor.checks.pins import Demand, demands
 from torchdoctor.checks.registry import check, seen
 from torchdoctor.facts import Facts, NotKnownError, Package, is_known, need, value_or
 from torchdoctor.findings import Evidence, Finding, Remedy, Row, Severity, Text, unsetting
 from torchdoctor.tables import Tables
-from torchdoctor.values import CudaVersion, Version
+from torchdoctor.values import CudaVersion
 
 _PATH = "LD_LIBRARY_PATH"
 _WSL_WITH_GPU = 2
@@ -30,7 +32,6 @@ _TORCH_LIB = "\"$(python -c 'import os, torch; print(os.path.dirname(torch.__fil
 _TOOLKIT_FOLDER = re.compile(r"/cuda-(\d+\.\d+)(?:\.\d+)?(?:/|$)")
 # Their library names carry no CUDA major, so the packages of two majors unpack over each other in nvidia/<name>.
 _SHARED_FOLDERS = ("cudnn", "cusparselt", "nccl", "nvshmem")
-_PIN = re.compile(r"(nvidia-[\w-]+|cuda-toolkit)(?:\[[^\]]*\])?\s*\(?==\s*(\d+(?:\.\d+)*)\)?\s*(?:;(.*))?")
 
 
 @check("nvidia-packages-inconsistent", severity="error", after=("duplicate-torch", "mixed-package-sources"))
@@ -44,52 +45,46 @@ def nvidia_packages_inconsistent(facts: Facts, _tables: Tables) -> Iterator[Find
 
 
 def _missing_or_other(facts: Facts) -> Iterator[Finding]:
-    for name, version in _pins(facts):
-        package = facts.packages.find(name)
+    for demand in demands(facts):
+        package = facts.packages.find(demand.name)
         if package is None:
-            yield _package_finding(facts, name, version, None)
-        elif isinstance(package, Package) and (installed := release(package.version)) and installed < version:
-            yield _package_finding(facts, name, version, package)
+            yield _package_finding(facts, demand, None)
+        elif isinstance(package, Package) and (installed := release(package.version)) and demand.refuses(installed):
+            yield _package_finding(facts, demand, package)
 
 
-def _pins(facts: Facts) -> Iterator[tuple[str, Version]]:
-    """Yield the exact demands of torch's own metadata that hold on this host; an unknown marker drops it."""
-    for line in value_or(facts.torch.requires, ()):
-        match = _PIN.fullmatch(line.strip())
-        if match and all(_holds(facts, part) for part in (match[3] or "").split(" and ") if part.strip()):
-            yield match[1], Version.parse(match[2])
-
-
-def _holds(facts: Facts, condition: str) -> bool:
-    name, _, value = condition.strip(" ()").partition("==")
-    ours = {"platform_system": value_or(facts.os.name, ""), "platform_machine": value_or(facts.os.machine, "")}
-    return ours.get(name.strip()) == value.strip(" \"'").lower()
-
-
-def _package_finding(facts: Facts, name: str, version: Version, package: Package | None) -> Finding:
+def _package_finding(facts: Facts, demand: Demand, package: Package | None) -> Finding:
     has = package.version if package else "none"
     return Finding(
-        summary=Text("torch asks for {name} {version}, installed is {has}", name=name, version=version, has=has),
+        summary=Text(
+            "torch asks for {name} {version}, installed is {has}", name=demand.name, version=demand.wanted, has=has
+        ),
         why=Text(
             "torch loads these libraries from beside itself; a CUDA or cuDNN of the system cannot stand in for them."
         ),
         evidence=(
-            seen(facts, "torch.requires", f"{name}=={version}"),
-            seen(facts, f"packages.{name}", has, facts.source("packages")),
+            seen(
+                facts,
+                "torch.requires",
+                f"{demand.name}{demand.words}",
+                f"METADATA of {demand.source}" if demand.source != "torch" else "",
+            ),
+            seen(facts, f"packages.{demand.name}", has, facts.source("packages")),
         ),
         remedies=(
             Remedy(Text("Install torch again with its dependencies"), installs=True),
-            Remedy(Text("Or only this package"), commands=(f"python -m pip install {name}=={version}",)),
+            Remedy(Text("Or only this package"), commands=(f"python -m pip install {demand.requirement}",)),
         ),
         confidence="likely" if package else "certain",
-        severity=_pin_severity(version, package),
+        severity=_pin_severity(facts, demand, package),
     )
 
 
-def _pin_severity(version: Version, package: Package | None) -> Severity | None:
-    """An older release of the same major may still have every symbol that torch needs."""
+def _pin_severity(facts: Facts, demand: Demand, package: Package | None) -> Severity | None:
+    """An older release of the same major may still have every symbol that torch needs, and so may another source's."""
     installed = release(package.version) if package else None
-    return "warning" if installed and installed.parts[0] == version.parts[0] else None
+    same_major = installed is not None and installed.parts[0] == demand.floor.parts[0]
+    return "warning" if same_major or all_are_found(facts) else None
 
 
 def _older_strays(facts: Facts) -> Iterator[Finding]:
@@ -143,6 +138,9 @@ def library_path_shadowing(facts: Facts, _tables: Tables) -> Iterator[Finding]:
     backend = need(facts.torch.build).backend
     if backend == "rocm":
         yield from _runtime_without_wsl(facts)
+    if backend == "cuda" and not is_foreign(facts) and is_known(facts.inside.linked):
+        yield from displaced(facts)  # what the loader really takes: nothing needs to be guessed from names of folders
+        return
     if backend != "cuda" or is_foreign(facts) or torch_was_imported(facts):
         return
     cuda = torch_cuda(facts)

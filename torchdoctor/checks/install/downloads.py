@@ -12,7 +12,6 @@ told(
     severity="error",
 )
 told(__name__, "file-in-use", "A file is locked by a running process.", severity="error")
-told(__name__, "windows-long-path", "A path is longer than this Windows allows.", severity="error")
 told(
     __name__,
     "conda-channel-stale",

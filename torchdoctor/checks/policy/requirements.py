@@ -14,10 +14,11 @@ if TYPE_CHECKING:
     from torchdoctor.checks.judged import Judged
     from torchdoctor.intent import Ignore
 
-_BY_ADMIN = ("driver", "gpus", "compute-capability", "shm-gb")
+_GPUS = "gpus"
+_BY_ADMIN = ("driver", _GPUS, "compute-capability", "shm-gb")
 
 
-@check("requirement-unmet", severity="error")
+@check("requirement-unmet", severity="error", after=("no-gpu",))
 def requirement_unmet(facts: Facts, _tables: Tables) -> Iterator[Finding]:
     """A requirement of the policy does not hold."""
     if not facts.request.requires:
@@ -53,7 +54,7 @@ def _unmet(facts: Facts, item: Judged) -> Finding:
             ),
         ),
         fixable_by=fixable_by,
-        explained_by=UNEXPLAINED,
+        explained_by=None if key == _GPUS else UNEXPLAINED,  # that there is no GPU at all is told already
     )
 
 

@@ -58,7 +58,7 @@ def gpu_memory_held(facts: Facts, tables: Tables) -> Iterator[Finding]:
         )
 
 
-@check("out-of-memory", severity="warning", after=("gpu-memory-held",))
+@check("out-of-memory", severity="warning", after=("wsl-platform-limit", "gpu-memory-held"))
 def out_of_memory(facts: Facts, tables: Tables) -> Iterator[Finding]:
     """The GPU's memory did not suffice."""
     messages = [one for one in _messages(facts, tables) if value_or(one.memory.tried, 0) and _total(one.memory)]

@@ -17,12 +17,12 @@ from torchdoctor.values import GfxId
 
 _SURE = frozenset({"measured", "read"})
 _MASKS = ("HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")
-_DISGUISE = "HSA_OVERRIDE_GFX_VERSION"
-_PARTS = 3  # major, minor, stepping
+DISGUISE = "HSA_OVERRIDE_GFX_VERSION"
+PARTS = 3  # major, minor, stepping
 
 
 @record(frozen=True, slots=True)
-class _Code:
+class Code:
     """The targets a ROCm build works on, those it lists in vain, and how sure that is."""
 
     works: tuple[GfxId, ...]
@@ -32,21 +32,21 @@ class _Code:
     row: Row | None = None
 
 
-@check("rocm-gfx-unsupported", severity="error", after=("torch-wrong-vendor", "duplicate-torch"))
+@check("rocm-gfx-unsupported", severity="error", after=("torch-wrong-vendor", "duplicate-torch", "rocm-computes-wrong"))
 def rocm_gfx_unsupported(facts: Facts, tables: Tables) -> Iterator[Finding]:
     """The ROCm build has no kernels for this GPU's gfx id."""
     if need(facts.torch.build).backend != "rocm":
         return
-    gpus = _of_known_target(facts)
+    gpus = of_known_target(facts)
     if not gpus:
         return
-    code = _code(facts, tables)
+    code = code_of(facts, tables)
     missing = [gpu for gpu in gpus if _target(facts, gpu) not in code.works]
     served = len(missing) < len(gpus)
-    if not missing or _computed(facts) or (served and _is_masked(facts)):
+    if not missing or has_computed(facts) or (served and _is_masked(facts)):
         return
     yield Finding(
-        summary=Text("torch {build} has no code for {gpu}", build=need(facts.torch.build), gpu=_named(missing)),
+        summary=Text("torch {build} has no code for {gpu}", build=need(facts.torch.build), gpu=named(missing)),
         why=_why(code, missing),
         evidence=(code.evidence, *gpu_evidence(facts, missing, "gfx")),
         remedies=_remedies(facts, tables, missing, served=served),
@@ -56,7 +56,7 @@ def rocm_gfx_unsupported(facts: Facts, tables: Tables) -> Iterator[Finding]:
     )
 
 
-def _of_known_target(facts: Facts) -> list[Gpu]:
+def of_known_target(facts: Facts) -> list[Gpu]:
     """Keep AMD's GPUs of known gfx id; skip the check when there are some and none is known."""
     gpus = [gpu for gpu in need(facts.gpus) if value_or(gpu.vendor, "") == "amd" and gpu.driver_sees is not False]
     told = [gpu for gpu in gpus if value_or(gpu.gfx, None)]
@@ -67,33 +67,40 @@ def _of_known_target(facts: Facts) -> list[Gpu]:
 
 def _target(facts: Facts, gpu: Gpu) -> GfxId:
     """The target whose code the runtime loads: the GPU's own, or the one that the override passes it off as."""
-    parts = value_or(facts.env.get(_DISGUISE), "").strip().split(".")
-    if len(parts) == _PARTS and all(part.isdecimal() for part in parts):
-        major, minor, stepping = map(int, parts)
-        with suppress(ValueError):
-            return GfxId.parse(f"gfx{major}{minor:x}{stepping:x}")
-    return need(gpu.gfx)
+    return target_of(value_or(facts.env.get(DISGUISE), "").strip()) or need(gpu.gfx)
 
 
-def _code(facts: Facts, tables: Tables) -> _Code:
+def target_of(override: str) -> GfxId | None:
+    """The gfx id that a value such as 10.3.0 stands for; None for what is none."""
+    parts = override.split(".")
+    if len(parts) != PARTS or not all(part.isdecimal() for part in parts):
+        return None
+    major, minor, stepping = map(int, parts)
+    try:
+        return GfxId.parse(f"gfx{major}{minor:x}{stepping:x}")
+    except ValueError:
+        return None
+
+
+def code_of(facts: Facts, tables: Tables) -> Code:
     """What the build holds: its own list, less what the official wheels of that name are known to lack all the same."""
     rows = official_rows(facts, tables)
     own = tuple(_parsed(value_or(facts.torch.arch_list, ())))
     if own:
         broken = tuple(gfx for gfx in own if rows and all(gfx in row.gfx_broken for row in rows))
         listed = seen(facts, "torch.arch_list", " ".join(map(str, own)))
-        return _Code(tuple(gfx for gfx in own if gfx not in broken), broken, listed, sure=True)
+        return Code(tuple(gfx for gfx in own if gfx not in broken), broken, listed, sure=True)
     if not rows or any(not row.gfx for row in rows):
         raise NotKnownError("list of gfx ids in the torch build")
     return _code_of_row(facts, rows[0])  # ROCm builds exist for one system and machine only
 
 
-def _code_of_row(facts: Facts, row: TorchBuild) -> _Code:
+def _code_of_row(facts: Facts, row: TorchBuild) -> Code:
     works = tuple(gfx for gfx in row.gfx if holds(row, gfx))
     evidence = seen(facts, "torch.arch_list", " ".join(map(str, row.gfx)), f"torch_builds: {row.key}")
     version = need(facts.torch.version)
     is_release = release(version) == base_release(version)[0]
-    return _Code(
+    return Code(
         works,
         row.gfx_broken,
         evidence,
@@ -109,7 +116,7 @@ def _parsed(names: Sequence[str]) -> Iterator[GfxId]:
             yield GfxId.parse(name.partition(":")[0])
 
 
-def _computed(facts: Facts) -> bool:
+def has_computed(facts: Facts) -> bool:
     """Whether a smoke test has computed on a GPU, which proves more than any list."""
     probes = value_or(facts.trial.probes, ())
     return any(probe.outcome == "passed" and probe.device.startswith("cuda") for probe in probes)
@@ -119,19 +126,20 @@ def _only_by_name(facts: Facts) -> bool:
     """Whether nobody printed a gfx id, and the override that many set on such GPUs may be set."""
     count = len(value_or(facts.gpus, ()))
     by_name = any(facts.source(f"gpus[{place}].gfx").startswith("amd_gpus") for place in range(count))
-    return by_name and not is_known(facts.env.get(_DISGUISE))
+    return by_name and not is_known(facts.env.get(DISGUISE))
 
 
 def _is_masked(facts: Facts) -> bool:
     return any(value_or(facts.env.get(name), "") for name in _MASKS)
 
 
-def _named(gpus: Sequence[Gpu]) -> str:
+def named(gpus: Sequence[Gpu]) -> str:
+    """The names of some GPUs, and the gfx ids behind them."""
     names, targets = gpu_names(gpus), ", ".join(dict.fromkeys(str(need(gpu.gfx)) for gpu in gpus))
     return names if targets in names else f"{names} ({targets})"
 
 
-def _why(code: _Code, missing: Sequence[Gpu]) -> Text:
+def _why(code: Code, missing: Sequence[Gpu]) -> Text:
     if any(need(gpu.gfx) in code.broken for gpu in missing):
         return Text(
             "The build lists this gfx id and its math libraries have no kernels for it. That the GPU is listed by "
@@ -150,4 +158,4 @@ def _remedies(facts: Facts, tables: Tables, missing: Sequence[Gpu], *, served: b
         return (for_amd(facts, tables, missing),)
     mine = [gpu for gpu in need(facts.gpus) if gpu.vendor == "amd"]
     visible = ",".join(str(index) for index, gpu in enumerate(mine) if gpu not in missing)
-    return (Remedy(Text("Hide {gpu} from the program", gpu=_named(missing)), (setting(HIP_VISIBLE_DEVICES=visible),)),)
+    return (Remedy(Text("Hide {gpu} from the program", gpu=named(missing)), (setting(HIP_VISIBLE_DEVICES=visible),)),)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchdoctor.checks.installed import torch_cuda
+from torchdoctor.checks.installed import release, torch_cuda
 from torchdoctor.checks.registry import check, seen
 from torchdoctor.facts import Facts, NotThereError, known, need, value_or
 from torchdoctor.findings import Evidence, Finding, Remedy, Row, Text, setting
@@ -140,7 +140,7 @@ def _msvc(facts: Facts, toolkit: Toolkit, nvcc: CudaVersion) -> Iterator[Finding
 
 
 @check("compile-stack-missing", severity="warning")
-def compile_stack_missing(facts: Facts, _tables: Tables) -> Iterator[Finding]:
+def compile_stack_missing(facts: Facts, tables: Tables) -> Iterator[Finding]:
     """Triton or what it compiles with is missing where torch.compile is wanted."""
     if known(facts.tools.torch_compile) is not True or need(facts.torch.build).backend != "cuda":
         return
@@ -148,6 +148,7 @@ def compile_stack_missing(facts: Facts, _tables: Tables) -> Iterator[Finding]:
     triton = "triton-windows" if windows else "triton"
     installed = facts.packages.find(triton)
     missing = dict(_missing_parts(facts, triton, windows=windows))
+    wanted = _triton_for_windows(facts, tables) if windows else triton
     if not missing:
         known(installed)
         return
@@ -161,12 +162,19 @@ def compile_stack_missing(facts: Facts, _tables: Tables) -> Iterator[Finding]:
         remedies=(
             Remedy(Text("Stay in eager mode, or add what is missing: {missing}", missing=" and ".join(missing))),
             *(
-                [Remedy(Text("Install Triton"), commands=(f"python -m pip install {triton}",))]
-                if triton in missing
+                [Remedy(Text("Install Triton"), commands=(f"python -m pip install {wanted}",))]
+                if triton in missing and wanted
                 else []
             ),
         ),
     )
+
+
+def _triton_for_windows(facts: Facts, tables: Tables) -> str:
+    """The requirement of the Triton that fits the installed torch; empty where none is known to."""
+    version = release(value_or(facts.torch.version, ""))
+    row = tables.windows_wheels.of(version) if version else None
+    return f"triton-windows=={row.triton_windows}.*" if row and row.triton_windows else ""
 
 
 def _missing_parts(facts: Facts, triton: str, *, windows: bool) -> Iterator[tuple[str, tuple[Evidence, ...]]]:

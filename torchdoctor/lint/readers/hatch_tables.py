@@ -39,18 +39,18 @@ def indexes_of_all(source: Source, hatch: dict[str, Any], finder: Finder) -> tup
 
 
 def groups(base: Group, always: list[Pin], source: Source, hatch: dict[str, Any], finder: Finder) -> list[Group]:
-    """One group for each environment that names dependencies, the project's own among them."""
+    """One group for each environment that names dependencies or an index, the project's own among them."""
     found = []
     envs = table(hatch, "envs")
     for name, environment in list(envs.items())[:_MOST]:
         wanted = [*texts(table(environment).get("dependencies")), *texts(table(environment).get("extra-dependencies"))]
-        if not wanted:
-            continue
         line = finder.header(f"tool.hatch.envs.{name}")
         pins = (pin_of(text, Place(source.name, finder.text(text, line))) for text in wanted)
         whole = _with_template(envs, name)
         own = () if whole.get("skip-install") is True else tuple(always)
         indexes = _indexes(envs, whole, source, finder, line)
+        if not wanted and not (own and indexes):
+            continue
         python = whole.get("python")
         found.append(
             base._replace(

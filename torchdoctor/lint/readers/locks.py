@@ -14,6 +14,12 @@ from torchdoctor.lint.source import Source
 
 _EXTRA = re.compile(r"extra\s*==\s*['\"]([^'\"]{1,200})['\"]")
 _MOST_EXTRAS = 12
+_WHEELS = {  # a platform, and what the name of a wheel for it holds
+    ("linux", "x86_64"): ("linux_x86_64", "manylinux1_x86_64", "_x86_64.manylinux", "_28_x86_64", "_17_x86_64"),
+    ("linux", "aarch64"): ("linux_aarch64", "_aarch64"),
+    ("windows", "x86_64"): ("win_amd64",),
+    ("macos", "arm64"): ("macosx",),
+}
 _TOOLS = {"uv.lock": "uv", "poetry.lock": "poetry", "pdm.lock": "pdm"}
 
 
@@ -28,9 +34,26 @@ def read(source: Source) -> list[Group]:
     spec = data.get("requires-python") or table(data, "metadata").get("python-versions")
     python = PythonWish(spec, Place(source.name, finder.text("python"))) if isinstance(spec, str) else None
     tool = _TOOLS.get(source.path.name, "pip")
-    base = Group("lock", tool, Place(source.name), pins, python=python)
+    base = Group("lock", tool, Place(source.name), pins, python=python, platforms=_platforms(entries))
     extras = dict.fromkeys(name for pin in pins for name in _EXTRA.findall(pin.marker))
     return [base, *(base._replace(chosen=frozenset((name,))) for name in list(extras)[:_MOST_EXTRAS])]
+
+
+def _platforms(entries: list[dict[str, Any]]) -> tuple[tuple[str, str], ...]:
+    """The platforms for which the lock holds a wheel of torch; empty, for all, where it names no wheels."""
+    files = [
+        str(wheel.get("url") or wheel.get("name") or wheel.get("file") or wheel.get("path") or "").lower()
+        for entry in entries
+        if entry.get("name") == "torch"
+        for key in ("wheels", "files")
+        for wheel in tables(entry.get(key))
+    ]
+    wheels = [file for file in files if ".whl" in file]
+    return tuple(platform for platform, words in _WHEELS.items() if any(_is_for(file, words) for file in wheels))
+
+
+def _is_for(file: str, words: tuple[str, ...]) -> bool:
+    return "none-any.whl" in file or any(word in file for word in words)
 
 
 def _pins(entry: dict[str, Any], line: int, source: Source, finder: Finder) -> Iterator[Pin]:

@@ -12,6 +12,7 @@ from torchdoctor.lint.readers.words import pin_of, with_spec
 from torchdoctor.lint.source import Source
 
 _PLATFORMS = {"linux": "linux", "win32": "win32", "darwin": "darwin"}
+_PYPI = "pypi"  # Poetry's own, which needs no address
 _ROLES = {"explicit": "explicit", "supplemental": "extra"}
 
 
@@ -31,7 +32,7 @@ def applied(base: Group, deps: dict[str, list[Pin]], source: Source, poetry: dic
             have = {pin.name for pin in deps.get(group, [])}
             # Beside [project], an entry without a version only says where the package comes from.
             deps.setdefault(group, []).extend(pin for pin in own if pin.spec or pin.name not in have)
-            if found := tuple(_bindings(wanted, by_name)):
+            if found := tuple(_bindings(wanted, by_name, Place(source.name, line))):
                 bindings[normal(name)] = found
     _to_extras(deps, table(poetry, "extras"), table(poetry, "dependencies"))
     python = _python(poetry, source, finder) or base.python
@@ -42,17 +43,19 @@ def applied(base: Group, deps: dict[str, list[Pin]], source: Source, poetry: dic
 
 def _sources(poetry: dict[str, Any], source: Source, finder: Finder) -> Iterator[IndexUse]:
     for entry in tables(poetry.get("source")):
-        url = entry.get("url")
+        name = str(entry.get("name", ""))
+        url = entry.get("url", name if name.lower() == _PYPI else None)
         if isinstance(url, str):
             role = _ROLES.get(str(entry.get("priority", "primary")), "main")
-            yield IndexUse(url, role, Place(source.name, finder.text(url)), str(entry.get("name", "")))
+            yield IndexUse(url, role, Place(source.name, finder.text(url)), name)
 
 
 def _python(poetry: dict[str, Any], source: Source, finder: Finder) -> PythonWish | None:
     wanted = table(poetry, "dependencies").get("python")
     if not isinstance(wanted, str):
         return None
-    return PythonWish(as_specifier(wanted), Place(source.name, finder.header("tool.poetry.dependencies", "python")))
+    place = Place(source.name, finder.header("tool.poetry.dependencies", "python"))
+    return PythonWish(as_specifier(wanted), place, key="python")
 
 
 def _pins(name: str, wanted: Any, place: Place) -> Iterator[Pin]:
@@ -89,10 +92,12 @@ def _markers(entry: dict[str, Any]) -> Iterator[str]:
         )
 
 
-def _bindings(wanted: Any, by_name: dict[str, IndexUse]) -> Iterator[Binding]:
+def _bindings(wanted: Any, by_name: dict[str, IndexUse], place: Place) -> Iterator[Binding]:
     for entry in items(wanted):
         if isinstance(entry, dict) and isinstance(entry.get("source"), str):
-            yield Binding(by_name.get(entry["source"]), " and ".join(f"({part})" for part in _markers(entry)))
+            name, marker = entry["source"], " and ".join(f"({part})" for part in _markers(entry))
+            is_own = name.lower() == _PYPI
+            yield Binding(by_name.get(name), marker, undeclared="" if name in by_name or is_own else name, place=place)
 
 
 def _to_extras(deps: dict[str, list[Pin]], extras: dict[str, Any], listed: dict[str, Any]) -> None:

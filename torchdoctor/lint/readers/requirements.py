@@ -13,6 +13,7 @@ from torchdoctor.lint.readers.words import INDEX_OPTIONS, pin_of
 
 _DEEPEST, _MOST = 8, 40  # nested files, and files in all
 _OPTION = re.compile(r"(--?[a-z-]+)(?:\s*=\s*|\s+)?(.*)", re.DOTALL)
+_STRAY = re.compile(r"\s((?:--index-url|--extra-index-url|--find-links|-i|-f)[\s=]{1,3}\S{1,1000})")
 _COMMENT = re.compile(r"(?:^|\s)#.*$")
 _INCLUDES = {"-r": False, "--requirement": False, "-c": True, "--constraint": True}
 Load = Callable[[str], "str | None"]  # the text of an included file by its name, None where there is none
@@ -45,7 +46,8 @@ def options_of(name: str, text: str, load: Load) -> Options:
         elif line.startswith("--pre"):
             pre = True
         elif not match and (pin := pin_of(_without_options(line), place)):
-            pins.append(pin)
+            stray = _STRAY.search(line)
+            pins.append(pin._replace(stray=stray[1].strip()) if stray else pin)
     return Options(tuple(_narrowed(pins)), tuple(indexes), pre)
 
 
@@ -85,7 +87,7 @@ def joined(text: str) -> Iterator[tuple[str, int]]:
 
 def _without_options(line: str) -> str:
     """A requirement without the options behind it (``--hash``, ``--config-settings``)."""
-    return re.split(r"\s--(?:hash|config-settings?|global-option|no-binary)\b", line, maxsplit=1)[0]
+    return re.split(r"\s--?[a-z]", line, maxsplit=1)[0]
 
 
 def _narrowed(pins: list[Pin]) -> Iterator[Pin]:

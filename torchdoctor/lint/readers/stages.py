@@ -91,7 +91,7 @@ class Stage:
     def groups(self, *, is_last: bool) -> list[Group]:
         """One for each command, and one for all of pip's packages that end up in the stage."""
         bound = (_bound(pin, group) for group in self.commands if group.tool != "conda" for pin in group.pins)
-        pins = _installed((*_of_image(self.image), *bound))
+        pins = _installed((*filter(None, (self.image.torch,)), *bound))
         beside = tuple(pin for group in self.commands if group.tool == "conda" for pin in group.pins)
         image = self.image._replace(is_last=is_last, env=dict(self.env), lines=tuple(self.lines))
         whole = Group("dockerfile", "pip", image.place, pins, python=self.python, platforms=_LINUX, image=image)
@@ -103,18 +103,9 @@ def _installed(pins: Iterable[Pin]) -> tuple[Pin, ...]:
     """What is there in the end: a later install takes the place of an earlier one, unless that satisfies it."""
     found: dict[str, Pin] = {}
     for pin in pins:
-        if pin.name not in found or pin.spec or pin.label or pin.url:
+        if pin.name not in found or pin.spec or pin.label or pin.url or pin.is_upgrade:
             found[pin.name] = pin
     return tuple(found.values())
-
-
-def _of_image(image: Image) -> tuple[Pin, ...]:
-    """The torch that PyTorch's own images hold, by their tag."""
-    match = re.match(r"(\d+\.\d+\.\d+)-cuda(\d+)\.(\d)-", image.tag)
-    if not match or not image.repository.endswith("pytorch/pytorch"):
-        return ()
-    label = f"cu{match[2]}{match[3]}"
-    return (Pin("torch", image.place, f"=={match[1]}", label, url=DIRECT, text=f"FROM {image.name}"),)
 
 
 def _is_list(name: str) -> bool:

@@ -23,7 +23,8 @@ def applied(base: Group, deps: dict[str, list[Pin]], source: Source, uv: dict[st
             deps.setdefault("dev", []).append(pin)
     for key in ("constraint-dependencies", "override-dependencies"):
         pins = (pin_of(text, Place(source.name, finder.text(text))) for text in texts(uv.get(key)))
-        deps.setdefault("", []).extend(pin for pin in pins if pin)
+        is_forced = key.startswith("override")
+        deps.setdefault("", []).extend(pin._replace(is_forced=is_forced) for pin in pins if pin)
     indexes = (*_indexes(uv, source, finder), *_older(uv, source, finder))
     by_name = {use.name: use for use in indexes}
     bindings = {
@@ -61,6 +62,7 @@ def _bindings(
         if isinstance(index, str):
             line = finder.text(index, finder.header("tool.uv.sources", name))
             use = by_name.get(index)
-            yield Binding(use._replace(place=Place(source.name, line)) if use else None, marker, extra)
+            place = Place(source.name, line)
+            yield Binding(use._replace(place=place) if use else None, marker, extra, "" if use else index, place)
         elif any(key in entry for key in _ELSEWHERE):
             yield Binding(None, marker, extra)

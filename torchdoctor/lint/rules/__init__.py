@@ -7,8 +7,20 @@ from importlib import import_module
 from torchdoctor.lint.rules.registry import RULES, Rule
 
 TOPICS = (
-    *("labels", "versions", "refused", "pythons", "companions", "beside", "indexes", "sources", "conda", "images"),
-    "compiling",
+    *(
+        "labels",
+        "versions",
+        "refused",
+        "pythons",
+        "companions",
+        "stated",
+        "beside",
+        "indexes",
+        "sources",
+        "conda",
+        "images",
+    ),
+    *("image_torch", "one_torch", "compiling"),
 )
 
 

@@ -7,16 +7,11 @@ from collections.abc import Iterator
 
 from torchdoctor.findings import Finding, Remedy, Text
 from torchdoctor.lint.knowledge import accepts, build_of, is_from_pypi, is_plain, pypi_build, torch_versions
-from torchdoctor.lint.model import Image, Pin
-from torchdoctor.lint.rules.registry import Judged, pinned, rule, written
+from torchdoctor.lint.model import Pin
+from torchdoctor.lint.rules.registry import Judged, pinned, rule
 from torchdoctor.lint.worlds import World
 from torchdoctor.tables.torch_builds import TorchBuild
 from torchdoctor.values import Version
-
-# What installs elsewhere than into the image's own Python.
-_IN_ANOTHER = re.compile(
-    r"\bvenv\b|\bvirtualenv\b|\bconda\b|\bmamba\b|--target\b|--prefix\b|\buv\s|\bpyenv\b|\bpip[\d.]* install .*\s-t\s"
-)
 
 
 @rule("numpy-abi-mismatch", severity="warning")
@@ -101,7 +96,9 @@ def neighbour_wants_another_torch(judged: Judged) -> Iterator[Finding]:
         torch = world.find("torch")
         versions = torch_versions(torch, judged.tables) if torch and torch.spec else None
         for pin in world.pins if torch and versions else ():
-            row = judged.tables.neighbours.find(pin.name, Version.parse(pin.exact)) if pin.exact else None
+            is_known = pin.exact in {one.version for one in judged.tables.companion_pins.releases(pin.name)}
+            is_told = not pin.exact or is_known  # by the rule that knows the release itself
+            row = None if is_told else judged.tables.neighbours.find(pin.name, Version.parse(pin.exact))
             wanted = row.torch_pin if row and row.torch_pin not in {"", "any"} else ""
             if row and row.torch_minor:
                 wanted = ".".join(pin.exact.split(".")[:2])
@@ -125,51 +122,3 @@ def neighbour_wants_another_torch(judged: Judged) -> Iterator[Finding]:
 def _is_of(wanted: str, version: Version) -> bool:
     parts = Version.parse(wanted).parts
     return version.parts[: len(parts)] == parts
-
-
-@rule("mixed-package-sources", severity="warning")
-def torch_of_the_image(judged: Judged) -> Iterator[Finding]:
-    """Pip installs another torch over the one that NVIDIA's own image holds."""
-    image = judged.group.image
-    row = judged.tables.ngc_images.find(_release(image)) if image else None
-    if image is None or row is None or any(_IN_ANOTHER.search(one.text) for one in image.lines):
-        return
-    pins = [pin for pin in judged.group.find("torch") if pin.text and (pin.exact or pin.is_upgrade)]
-    for pin in pins or _bringing_torch(judged, image):
-        theirs = f"torch {row.torch}" if row.torch else "a torch of its own"
-        yield Finding(
-            summary=Text(
-                "{name}{spec} puts another torch over that of {image}",
-                name=pin.name,
-                spec=pin.spec,
-                image=image.name,
-            ),
-            why=Text(
-                "the image holds {theirs}, made for its CUDA and for the compiled packages beside it; pip replaces "
-                "it by PyPI's, or refuses",
-                theirs=theirs,
-            ),
-            evidence=(written(f"FROM {image.name}", str(image.place)), pinned(pin)),
-            remedies=(
-                Remedy(Text("Do not install {name} there, or start from an image without torch", name=pin.name)),
-            ),
-            place=pin.place,
-        )
-
-
-def _bringing_torch(judged: Judged, image: Image) -> Iterator[Pin]:
-    """The first companion that is pinned to a release of PyPI's, which asks for its own torch and no other."""
-    if any("--no-deps" in one.text for one in image.lines):
-        return
-    for name in ("torchvision", "torchaudio"):
-        for pin in judged.group.find(name):
-            row = judged.tables.companions.find(name, pin.exact) if pin.exact and pin.text else None
-            if row and row.is_pinned and row.confidence == "read":
-                yield pin
-                return
-
-
-def _release(image: Image) -> str:
-    """The monthly release of NVIDIA's torch image; empty for any other."""
-    match = re.match(r"(\d{2}\.\d{2})-py3", image.tag)
-    return match[1] if match and image.repository.endswith("nvidia/pytorch") else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchdoctor.findings import Evidence, Finding, Remedy, Text
-from torchdoctor.lint.knowledge import builds, is_settled, may_be_unknown, parsed_build, torch_versions
+from torchdoctor.lint.knowledge import builds, companion, is_settled, may_be_unknown, parsed_build, torch_versions
 from torchdoctor.lint.model import IndexUse, Pin
 from torchdoctor.lint.readers.words import wrong_label
 from torchdoctor.lint.right_lines import lines_remedy, right_lines, row_for
@@ -17,6 +17,7 @@ from torchdoctor.values import Build, Version
 
 _HOSTS = (("linux", "x86_64"), ("windows", "x86_64"))
 _FEW = 6
+_PROJECTS = ("uv", "poetry")  # whose own files say which index stands in PyPI's place
 
 
 @rule("extra-index-unpinned", severity="warning")
@@ -36,8 +37,33 @@ def extra_index_unpinned(judged: Judged) -> Iterator[Finding]:
         if found.is_preview:
             if not judged.group.pre and "dev" not in pin.spec and "rc" not in pin.spec:
                 yield _without_pre(use, pin)
-        elif not pin.exact and (judged.group.tool != "hatch" or _taken(pin, parsed_build(found.build), judged)):
+        elif not (pin.exact or _is_decided(judged)) and (
+            judged.group.tool != "hatch" or _taken(pin, parsed_build(found.build), judged)
+        ):
             yield _unpinned(use, found, pin, judged)
+
+
+def _is_decided(judged: Judged) -> bool:
+    """Whether a companion's pin leaves one release of torch, as an exact pin of torch would."""
+    found = (companion(pin, judged.tables) for name in ("torchvision", "torchaudio") for pin in judged.group.find(name))
+    return any(row is not None and row.is_pinned for row in found)
+
+
+@rule("torch-source-incomplete", severity="warning")
+def option_behind_a_requirement(judged: Judged) -> Iterator[Finding]:
+    """An option about the index stands behind a requirement, where pip does not read it."""
+    for pin in judged.group.pins:
+        if pin.stray:
+            yield Finding(
+                summary=Text(
+                    "{option} behind {name} does nothing", option=pin.stray.split()[0].split("=")[0], name=pin.name
+                ),
+                why=Text("in a file of requirements pip reads an option about the index on a line of its own alone"),
+                evidence=(pinned(pin),),
+                remedies=(Remedy(Text("Give it a line of its own"), (pin.stray,)),),
+                severity="error" if pin.label else "warning",
+                place=pin.place,
+            )
 
 
 def _without_pre(use: IndexUse, pin: Pin) -> Finding:
@@ -136,26 +162,24 @@ def _is_final(build: Build, version: Version, judged: Judged) -> bool:
 @rule("index-replaces-pypi", severity="error")
 def index_replaces_pypi(judged: Judged) -> Iterator[Finding]:
     """The PyTorch index stands in PyPI's place for packages that it does not hold."""
-    mains = [use for use in judged.group.indexes if use.role == "main"]
-    others = [use for use in judged.group.indexes if use.role in {"extra", "first"}]
-    if not mains or judged.group.tool not in {"pip", "hatch", "uv"} or judged.group.kind == "pyproject":
-        return
-    found = torch_index(mains[-1].url, judged.tables)
-    if found is None or not found.is_official or any(torch_index(use.url, judged.tables) is None for use in others):
-        return
-    missing = [pin for pin in judged.group.pins if _is_not_held(pin, judged)]
-    if missing:
+    replaced = stands_for_pypi(judged)
+    found = torch_index(replaced[0].url, judged.tables) if replaced else None
+    if replaced and found:
+        use, missing = replaced
         names = ", ".join(dict.fromkeys(pin.name for pin in missing[:_FEW]))
+        is_project = judged.group.tool in _PROJECTS
         yield Finding(
             summary=Text("{name} is asked of the PyTorch index alone", name=missing[0].name),
             why=Text(
-                "--index-url takes the place of PyPI for every line; the index holds torch, what is built with it and "
-                "their dependencies, not {names}",
+                "it takes the place of PyPI for every package; the index holds torch, what is built with it and their "
+                "dependencies, not {names}",
                 names=names,
             ),
-            evidence=(written(mains[-1].url, str(mains[-1].place)), pinned(missing[0])),
+            evidence=(written(use.url, str(use.place)), pinned(missing[0])),
             remedies=(
-                Remedy(
+                Remedy(Text("Make the index explicit, and bind torch and its companions to it"))
+                if is_project
+                else Remedy(
                     Text(
                         "Install torch by a command or file of its own; or name the index as a further one, with "
                         "labels in the pins"
@@ -164,8 +188,23 @@ def index_replaces_pypi(judged: Judged) -> Iterator[Finding]:
                 ),
             ),
             confidence="likely",
-            place=mains[-1].place,
+            place=use.place,
         )
+
+
+def stands_for_pypi(judged: Judged) -> tuple[IndexUse, list[Pin]] | None:
+    """The PyTorch index that is asked in place of PyPI, and the packages that it does not hold; None where none is."""
+    group = judged.group
+    mains = [use for use in group.indexes if use.role == "main"]
+    others = [use for use in group.indexes if use.role in {"extra", "first"}]
+    if not mains or group.tool not in {"pip", "hatch", *_PROJECTS} or group.kind == "lock":
+        return None
+    found = [torch_index(use.url, judged.tables) for use in (*mains, *others)]
+    last = found[len(mains) - 1]
+    if last is None or not last.is_official or any(index is None for index in found):
+        return None
+    missing = [pin for pin in group.pins if _is_not_held(pin, judged) and not group.bindings.get(pin.name)]
+    return (mains[-1], missing) if missing else None
 
 
 def _with_labels(found: TorchIndex, judged: Judged) -> tuple[str, ...]:

@@ -108,7 +108,7 @@ def _too_wide(pin: Pin, python: PythonWish, lowest: PythonTag, without: PythonTa
             lowest=lowest,
         ),
         evidence=(pinned(pin), written(f"Python {python.spec}", str(python.place))),
-        remedies=(Remedy(Text("Begin the range at {lowest}", lowest=lowest), (f'requires-python = ">={lowest}"',)),),
+        remedies=(Remedy(Text("Begin the range at {lowest}", lowest=lowest), (f'{python.key} = ">={lowest}"',)),),
         confidence="likely",
         place=python.place,
     )

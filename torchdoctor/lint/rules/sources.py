@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from torchdoctor.findings import Finding, Remedy, Text
 from torchdoctor.lint.knowledge import build_of, parsed_build, pypi_build
 from torchdoctor.lint.model import Binding, IndexUse, Pin
+from torchdoctor.lint.rules.indexes import stands_for_pypi
 from torchdoctor.lint.rules.registry import Judged, pinned, rule, written
 from torchdoctor.lint.torch_indexes import torch_index
 from torchdoctor.lint.worlds import World, holds
@@ -17,6 +18,7 @@ from torchdoctor.values import Build
 _PROJECTS = {"uv", "poetry", "pdm"}
 _TRITON = re.compile(r"(?:pytorch-)?triton(?:-\w+)?")
 _OWN_TRITON = {"rocm", "xpu"}
+_BOUND = ("torch", "torchvision", "torchaudio")
 _SAYING = {
     "uv": "explicit = true",
     "poetry": 'priority = "explicit"',
@@ -30,8 +32,9 @@ def torch_index_not_explicit(judged: Judged) -> Iterator[Finding]:
     group = judged.group
     if group.tool not in _PROJECTS or group.kind != "pyproject":
         return
+    replaced = stands_for_pypi(judged)
     for use in group.indexes:
-        if use.role != "explicit" and torch_index(use.url, judged.tables):
+        if use.role != "explicit" and torch_index(use.url, judged.tables) and not (replaced and replaced[0] == use):
             yield Finding(
                 summary=Text("{tool} asks the PyTorch index for every package", tool=group.tool),
                 why=Text(
@@ -51,16 +54,23 @@ def _right(use: IndexUse, judged: Judged) -> Iterator[str]:
     """The lines of the index, and where it has a name, those that bind the packages to it."""
     found = torch_index(use.url, judged.tables)
     name = use.name or f"pytorch-{found.build if found else ''}".rstrip("-")
-    header = {"uv": "tool.uv.index", "poetry": "tool.poetry.source", "pdm": "tool.pdm.source"}[judged.group.tool]
-    yield f"[[{header}]]"
+    yield _header(judged.group.tool)
     yield f"name = {toml.text(name)}"
     yield f"url = {toml.text(use.url)}"
     yield _SAYING[judged.group.tool]
+    packages = [package for package in _BOUND if package == "torch" or package in judged.group.named]
     if judged.group.tool == "uv":
         yield "[tool.uv.sources]"
-        for package in ("torch", "torchvision", "torchaudio"):
-            if package == "torch" or package in judged.group.named:
-                yield f"{package} = {toml.inline({'index': name})}"
+        yield from (f"{package} = {toml.inline({'index': name})}" for package in packages)
+    elif judged.group.tool == "poetry":
+        yield "[tool.poetry.dependencies]"
+        for package in packages:
+            pin = next(iter(judged.group.find(package)), None)
+            yield _entry(package, pin.spec if pin else "", name)
+
+
+def _header(tool: str) -> str:
+    return {"uv": "[[tool.uv.index]]", "poetry": "[[tool.poetry.source]]", "pdm": "[[tool.pdm.source]]"}[tool]
 
 
 def _binding(name: str, judged: Judged, world: World) -> Binding | None:
@@ -88,7 +98,7 @@ def companion_without_a_source(judged: Judged) -> Iterator[Finding]:
             if name == "torch" or pin is None or pin.label or pin.url is not None:
                 continue
             if _binding(name, judged, world) is None and _differs(torch, build, judged, world):
-                yield _unbound(pin, bound.use, build)
+                yield _unbound(pin, bound.use, build, world, judged)
 
 
 def _differs(torch: Pin, build: Build, judged: Judged, world: World) -> bool:
@@ -100,19 +110,61 @@ def _differs(torch: Pin, build: Build, judged: Judged, world: World) -> bool:
     return default.backend != build.backend or len(majors) > 1
 
 
-def _unbound(pin: Pin, index: IndexUse, build: Build) -> Finding:
-    name = index.name or "pytorch"
+def _unbound(pin: Pin, index: IndexUse, build: Build, world: World, judged: Judged) -> Finding:
+    name, tool = index.name or "pytorch", judged.group.tool
     return Finding(
         summary=Text("{name} has no source: it comes from PyPI, torch from {index}", name=pin.name, index=name),
         why=Text(
-            "PyPI's {name} is built for PyPI's torch; beside the {build} build its import or its GPU functions fail",
+            "on {os} PyPI's {name} is built for PyPI's torch there; beside the {build} build its import or its GPU "
+            "functions fail",
+            os={"linux": "Linux", "windows": "Windows"}.get(world.os, world.os),
             name=pin.name,
             build=build,
         ),
         evidence=(pinned(pin), written(index.url, str(index.place))),
-        remedies=(Remedy(Text("Bind it as torch is"), (f"{pin.name} = {toml.inline({'index': name})}",)),),
+        remedies=(Remedy(Text("Bind it as torch is"), (_line(pin, name, tool),)),),
         place=pin.place,
     )
+
+
+def _line(pin: Pin, index: str, tool: str) -> str:
+    """How a tool binds a package to a source."""
+    if tool == "pdm":
+        return f"include_packages = [{toml.text('torch')}, {toml.text(pin.name)}]"
+    return _entry(pin.name, pin.spec, index) if tool == "poetry" else f"{pin.name} = {toml.inline({'index': index})}"
+
+
+def _entry(name: str, spec: str, source: str) -> str:
+    """A dependency of Poetry, which is written once, with its version."""
+    return f"{name} = {toml.inline({'version': spec or '*', 'source': source})}"
+
+
+@rule("torch-source-incomplete", severity="error")
+def source_of_no_index(judged: Judged) -> Iterator[Finding]:
+    """A package is bound to an index that the file does not declare."""
+    group = judged.group
+    for name, bindings in group.bindings.items() if group.kind == "pyproject" else ():
+        for binding in bindings if name in group.named else ():
+            if binding.undeclared:
+                yield Finding(
+                    summary=Text(
+                        "{name} is bound to {index}, an index that is not declared", name=name, index=binding.undeclared
+                    ),
+                    why=Text(
+                        "{tool} refuses the project; a member of a workspace may find it in the root's file",
+                        tool=group.tool,
+                    ),
+                    evidence=(pinned(group.find(name)[0]),) if group.find(name) else (),
+                    remedies=(
+                        Remedy(
+                            Text("Declare it"),
+                            (_header(group.tool), f"name = {toml.text(binding.undeclared)}", "url = ..."),
+                        ),
+                    ),
+                    severity="error" if group.indexes else "warning",
+                    confidence="likely",
+                    place=binding.place or group.place,
+                )
 
 
 @rule("torch-source-incomplete", severity="warning")

@@ -267,7 +267,7 @@ def label_without_index(judged: Judged) -> Iterator[Finding]:
         return
     for pin in group.find("torch"):
         worlds = [world for world in judged.hosts if pin in world.pins]
-        if not pin.label or pin.url is not None or parsed_build(pin.label) is None or not worlds:
+        if not pin.label or pin.stray or pin.url is not None or parsed_build(pin.label) is None or not worlds:
             continue
         if group.bindings.get("torch"):
             continue

@@ -1,4 +1,8 @@
-"""Where a project names torch decides where its tool must put it; what that tool cannot do is refused in words."""
+"""Where a project names torch decides where its tool must put it; what that tool cannot do is refused in words.
+
+Tables of uv may be changed one after the other before anything is locked: several places are no hindrance there, as
+long as they say the same of what stands in more than one. Other tools lock with each change.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from torchdoctor.errors import UsageError
+from torchdoctor.findings import Text
 from torchdoctor.prescribe.plan import Pin, Plan
 from torchdoctor.prescribe.writing import Writing
 from torchdoctor.readers.project_torch import BOUND, DEV, EXTRA, GROUP, MAIN, Kept, Stand
@@ -17,6 +22,7 @@ _OPTIONS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "poetry": {GROUP: ("--group",), EXTRA: ("--optional",)},
     "pdm": {GROUP: ("--dev", "--group"), EXTRA: ("--group",)},
 }
+_SYNCED = {GROUP: "--group", EXTRA: "--extra"}  # the options of uv that bring a place; it brings the others unasked
 _OF_GAPS = re.compile(r"""(?:python_full_version\s*!=\s*["'][\d.]+["'](?:\s+and\s+)?)+""")
 
 _SYSTEMS = {
@@ -27,7 +33,7 @@ _SYSTEMS = {
 
 
 class Standing(NamedTuple):
-    """The place of torch: the options that name it, and what is said there for each package."""
+    """A place of torch: the options that name it, and what is said there for each package."""
 
     kind: str = MAIN
     group: str = ""
@@ -38,12 +44,43 @@ class Standing(NamedTuple):
         """The marker of a package's line."""
         return self.lines[name].marker if name in self.lines else ""
 
+    @property
+    def synced(self) -> tuple[str, ...]:
+        """The options with which uv brings what stands there."""
+        return (_SYNCED[self.kind], self.group) if self.kind in _SYNCED else ()
+
 
 def standing(plan: Plan, writing: Writing) -> Standing:
     """Return where all the packages of the plan stand; raise ``UsageError`` where that is not one place for all."""
+    (place,) = _standings(plan, writing)
+    return place
+
+
+def standings(plan: Plan, writing: Writing) -> tuple[Standing, ...]:
+    """Return all places of uv's where packages of the plan stand, that of torch first; else raise ``UsageError``.
+
+    What stands nowhere yet goes into the first.
+    """
+    places = _standings(plan, writing)
+    return tuple(sorted(places, key=lambda place: "torch" not in place.lines))
+
+
+def said_of_places(plan: Plan, writing: Writing) -> Iterator[Text]:
+    """That a package is changed in more than one place."""
+    tables: dict[str, list[str]] = {}
+    for place in standings(plan, writing):
+        for name, stand in place.lines.items():
+            tables.setdefault(name, []).append(stand.table)
+    for name, titles in tables.items():
+        if len(titles) > 1:
+            text = "{name} stands in {tables}, alike: all of them are changed"
+            yield Text(text, name=name, tables=" and ".join(titles))
+
+
+def _standings(plan: Plan, writing: Writing) -> tuple[Standing, ...]:
     kept = writing.kept
     if kept is None or (writing.if_needed and not plan.changes):
-        return Standing()
+        return (Standing(),)
     pins = {pin.name: pin for pin in (*plan.pins, *plan.elsewhere)}
     stands = [stand for stand in kept.stands if stand.name in pins]
     for stand in stands:
@@ -54,12 +91,24 @@ def standing(plan: Plan, writing: Writing) -> Standing:
         raise UsageError(_of_members(writing))
     if not lines and kept.is_dynamic:
         raise UsageError(_of_a_program(writing))
-    if len({stand[1:3] for stand in lines}) > 1 or len({stand.name for stand in lines}) < len(lines):
+    places = dict.fromkeys(stand[1:3] for stand in lines)
+    is_one = len(places) < 2 and len({stand.name for stand in lines}) == len(lines)  # noqa: PLR2004 - one or none
+    if not is_one and (writing.tool != "uv-project" or kept.is_apart or not _agree(lines)):
         raise UsageError(_in_places(lines, pins, writing))
     _refuse_marked(lines, pins, plan, writing)
-    kind, group = lines[0][1:3] if lines else (MAIN, "")
+    return tuple(_place(kind, group, lines, writing) for kind, group in places or {(MAIN, ""): None})
+
+
+def _place(kind: str, group: str, lines: list[Stand], writing: Writing) -> Standing:
     option = _OPTIONS[writing.tool].get(kind, ())
-    return Standing(kind, group, (*option, group) if group else option, {stand.name: stand for stand in lines})
+    there = {stand.name: stand for stand in lines if stand[1:3] == (kind, group)}
+    return Standing(kind, group, (*option, group) if group else option, there)
+
+
+def _agree(lines: list[Stand]) -> bool:
+    """Whether no table has two lines for a package, and all of them say the same of it."""
+    said = {(stand.name, "".join(stand.spec.split()), "".join(stand.marker.split())) for stand in lines}
+    return len({stand[:3] for stand in lines}) == len(lines) and len(said) == len({stand.name for stand in lines})
 
 
 def _for_here(lines: list[Stand], plan: Plan, writing: Writing) -> list[Stand]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchdoctor.tables import Tables
-from torchdoctor.tables.invariants import builds, drivers, gpus, references
+from torchdoctor.tables.invariants import builds, code, drivers, gpus, references
 from torchdoctor.tables.invariants.fault import Fault, Invariant
 
 __all__ = ["INVARIANTS", "Fault", "Invariant", "faults"]
@@ -30,6 +30,8 @@ INVARIANTS: tuple[Invariant, ...] = (
     builds.code_lists_fit_the_backend,
     builds.minimums_fit_the_system,
     builds.unpublished_rows_say_why,
+    code.measured_code_is_the_builds,
+    code.ptx_has_a_known_version,
     references.builds_resolve,
     references.companions_resolve,
     references.python_support_agrees_with_the_builds,

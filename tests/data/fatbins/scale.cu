@@ -1,0 +1,1 @@
+__global__ void scale(float *a) { a[threadIdx.x] *= 2.0f; }
