@@ -14,8 +14,8 @@ from torchdoctor.checks import TOPICS, all_checks
 from torchdoctor.checks.registry import told_by_a_text
 from torchdoctor.fleet.findings import IDS as FLEET_IDS
 from torchdoctor.lint.rules import all_rules
-from torchdoctor.net.verdict import IDS as NET_IDS
 from torchdoctor.lint.run import BROKEN
+from torchdoctor.net.verdict import IDS as NET_IDS
 
 PACKAGE = ROOT / "torchdoctor"
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "__pycache__" not in path.parts)

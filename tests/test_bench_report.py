@@ -19,6 +19,7 @@ from torchdoctor.nvml_samples import KEY, Sampler
 from torchdoctor.readers.live_trial import read
 from torchdoctor.recording import Answer, Recording
 from torchdoctor.render.bench_text import bench_lines
+from torchdoctor.render.look import FILE, Look
 from torchdoctor.run_checks import run_checks
 from torchdoctor.tables import Tables
 from torchdoctor.trial import Limits, Watch
@@ -112,7 +113,8 @@ def test_a_slower_gpu_is_looked_at_with_its_makers_tool(tables: Tables, backend:
 
 
 def lines(*events: Event, baseline: object = None) -> list[str]:
-    return [line.text.removeprefix("benchmark: ") for line in bench_lines(events, baseline)]
+    """As ``--plain`` shows them."""
+    return [line.text.removeprefix("benchmark: ") for line in bench_lines(events, baseline, Look(plain=True))]
 
 
 @pytest.mark.parametrize(
@@ -123,14 +125,19 @@ def lines(*events: Event, baseline: object = None) -> list[str]:
         (loss(agrees=False, last=None, accuracy=None), "loss on cuda:0: 2.3 to no number, NOT as on the CPU"),
         (loss("cpu", agrees=False, accuracy=None), "loss on cpu: 2.3 to 0.1, NOT the same when repeated"),
         (loss(agrees=[], fell={}, accuracy=None), "loss on cuda:0: 2.3 to 0.1, cut short"),
-        (series(0.5), "throughput fp32 on cpu: 1.02e+03 images/s"),
+        (series(0.5), "throughput fp32 on cpu: 1,020 images/s"),
+        (
+            {**series(0.5), "items_per_step": None, "flops_per_step": 1.7e14, "name": "matmul"},
+            "matmul fp32 on cpu: 340 Tflop/s",
+        ),
+        ({**series(0.5), "items_per_step": None, "bytes_per_step": 2e9, "name": "copy"}, "copy fp32 on cpu: 4 GB/s"),
         (
             series(0.5, count=2, settled=False),
-            "throughput fp32 on cpu: 1.02e+03 images/s, still changing when it was measured, only 2 samples",
+            "throughput fp32 on cpu: 1,020 images/s, still changing when it was measured, only 2 samples",
         ),
         (
             series(0.5, conditions={"clock_mhz": 900.0, "throttle": ["sw_power_cap"]}),
-            "throughput fp32 on cpu: 1.02e+03 images/s, at 900 MHz, throttled: sw_power_cap",
+            "throughput fp32 on cpu: 1,020 images/s, at 900 MHz, throttled: sw_power_cap",
         ),
         (
             {"kind": "bench-data", "device": "cuda:0", "waiting_share": 0.4, "workers": 2, "pin": True},
@@ -140,7 +147,6 @@ def lines(*events: Event, baseline: object = None) -> list[str]:
             {"kind": "bench-data", "device": "cpu", "waiting_share": 0.4, "workers": 1, "pin": False},
             "cpu waits 40% of the time for data (1 worker)",
         ),
-        (sweep(), "DataLoader with 1 worker, pin_memory=False"),
         (
             {"kind": "bench-skipped", "device": "cuda:0", "reason": "another process computes on it"},
             "not measured on cuda:0: another process computes on it",
@@ -151,8 +157,8 @@ def lines(*events: Event, baseline: object = None) -> list[str]:
         ),
     ],
     ids=[
-        "loss", "cut short", "NaN", "unrepeatable", "edited", "figure", "doubtful", "throttled", "waits", "one waits",
-        "sweep", "busy", "failed",
+        "loss", "cut short", "NaN", "unrepeatable", "edited", "figure", "operations", "bytes", "doubtful", "throttled",
+        "waits", "one waits", "busy", "failed",
     ],
 )  # fmt: skip
 def test_everything_measured_or_missing_has_its_line(event: Event, line: str) -> None:
@@ -174,7 +180,33 @@ PLAN: Event = {"kind": "bench-plan", "stages": []}
     ids=["late", "crashed", "interrupted", "no room"],
 )
 def test_a_sweep_that_was_cut_short_recommends_nothing(events: list[Event], *, recommended: bool) -> None:
-    assert ("DataLoader with 1 worker, pin_memory=False" in lines(*events)) is recommended
+    told = "fewest workers that keep up: DataLoader(num_workers=1, pin_memory=False)"
+    assert (told in lines(*events)) is recommended
+
+
+def test_a_sweep_tells_the_rate_of_each_setting() -> None:
+    assert lines(sweep()) == [
+        "DataLoader with 0 workers: 10 batches/s",
+        "DataLoader with 1 worker: 100 batches/s",
+        "fewest workers that keep up: DataLoader(num_workers=1, pin_memory=False)",
+    ]
+
+
+def test_figures_that_can_be_compared_have_bars() -> None:
+    """Of the fastest of the same unit; a figure alone has none, and a remark stands below its row."""
+    product = {"name": "matmul", "items_per_step": None, "flops_per_step": 1e12}
+    events = (
+        series(0.5),
+        {**series(1.0), **product, "dtype": "fp32"},
+        {**series(0.25), **product, "dtype": "bf16", "settled": False},
+    )
+    assert [line.text for line in bench_lines(events, None, FILE)] == [
+        "  device  benchmark                  rate",
+        "  cpu     throughput fp32  1,020 images/s",
+        "  cpu     matmul fp32           1 Tflop/s  ######",
+        "  cpu     matmul bf16           4 Tflop/s  ########################",
+        "    still changing when it was measured",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from torchdoctor.predict.foretell import foretell
 from torchdoctor.prescribe.writing import Writing
 from torchdoctor.records import replace
 from torchdoctor.render import json_v1
+from torchdoctor.render.text import IN_TABLE
 from torchdoctor.tables import Tables
 
 if sys.version_info >= (3, 11):
@@ -70,6 +71,8 @@ def test_case(folder: Path, tables: Tables) -> None:
         first = {case["causes"][0], *case.get("finer_cause", [])}
         assert any(loud[0] in lineage(cause) or cause in lineage(loud[0]) for cause in first), loud
     said = json.dumps(report["findings"]).lower()
+    own = [finding["summary"] for finding in report["findings"] if finding["id"] not in IN_TABLE]  # those quote another
+    assert [summary for summary in own if len(summary.split()) >= 15] == []
     assert [words for words in case.get("must_not_say", []) if words.lower() in said] == []
     install = report["install"]
     if install and install["needed"] and install["build"]:

@@ -28,7 +28,8 @@ def flags_of(command: str) -> set[str]:
     parser = build_parser((command,))
     (sub,) = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]  # noqa: SLF001 - argparse tells it in no other way
     printed = sub.choices[command].format_help()
-    return set(re.findall(r"(?m)^  (--?[a-z-]+)", printed)) | set(re.findall(r"(?m)^  -\w, (--[a-z-]+)", printed))
+    first, second = r"(?m)^  (--?[a-z][a-z0-9-]*)", r"(?m)^  -\w, (--[a-z][a-z0-9-]*)"
+    return {*re.findall(first, printed), *re.findall(second, printed)}
 
 
 def option(command: str, flag: str) -> Argument:

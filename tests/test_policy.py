@@ -332,7 +332,7 @@ def test_no_key_is_left_out() -> None:
     [
         (("--require", "driver>=550"), 0, "ok: "),
         (("--require", "driver>=600"), 1, "the policy requires driver >=600, and it is 580.95.05"),
-        (("--require", "gpus.memory-gb>=40"), 1, "RTX 4090 of 25.8 GB, a GPU (not used by this build)"),
+        (("--require", "gpus.memory-gb>=40"), 1, "RTX 4090 of 25.8 GB, AMD Radeon 610M (not used by this build)"),
         (("--require", "gpus.memory-gb>=20"), 0, "ok: "),
         (("--require", "driver>=600", "--require", "gpus.memory-gb>=40"), 1, "driver >=600"),
         (("--require", "driver>=600", "--fail-on", "never"), 0, "driver >=600"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from torchdoctor.facts import Facts, Probe, Torch, Trial, Unknown
+from torchdoctor.render.look import FILE
 from torchdoctor.render.proof_text import proof_lines
 from torchdoctor.report import Report
 
@@ -20,7 +21,7 @@ def lines(
 ) -> list[str]:
     facts = Facts(torch=Torch(installed=installed), trial=Trial(imported=imported, probes=probes))
     report = Report(facts=facts, findings=(), outcomes=(), tables_date="")
-    return [line.text for line in proof_lines(report, verbosity)]
+    return [line.text for line in proof_lines(report, verbosity, FILE)]
 
 
 @pytest.mark.parametrize(

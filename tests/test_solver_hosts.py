@@ -111,16 +111,14 @@ def test_where_the_path_is_redacted_the_report_names_the_command_that_prints_it(
     assert commands == ("torchdoctor install-cmd",)
 
 
-@pytest.mark.parametrize(
-    ("gfx", "change"), [("gfx1151", "take AMD's own Windows wheels for gfx1151"), ("gfx803", None)]
-)
-def test_windows_with_an_amd_gpu_is_told_of_amds_own_wheels(gfx: str, change: str | None, tables: Tables) -> None:
+@pytest.mark.parametrize(("gfx", "extras"), [("gfx1151", ("device-gfx1151",)), ("gfx803", None)])
+def test_windows_with_an_amd_gpu_gets_amds_own_wheels(gfx: str, extras: tuple[str, ...] | None, tables: Tables) -> None:
     host = Host(
         os="windows", machine="x86_64", python=PythonTag(3, 12), gpus=(GpuTarget("amd", GfxId(gfx), gfx),), torch=None
     )
     choice = choose(host, Wish(), tables)
-    assert not choice.runs
-    assert (str(choice.change) if choice.change else None) == change
+    assert choice.runs is bool(extras)
+    assert (choice.amd.extras if choice.amd else None) == extras
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import struct
 import subprocess
 import sys
@@ -17,7 +18,7 @@ from binary_files import elf, pe
 from torchdoctor.inside import Linked
 from torchdoctor.readers.live_loading import LOADING, read
 from torchdoctor.recording import Answer, Recording
-from torchdoctor.target import dll_search, ld_cache, paths, want_loading
+from torchdoctor.target import dll_search, ld_cache, library_words, paths, want_loading
 from torchdoctor.target import loader as loaders
 from torchdoctor.target.loader import Loader
 
@@ -200,7 +201,8 @@ def environment(tmp_path: Path) -> Path:
     written(site, {
         "torch/lib/libtorch_global_deps.so": {"needed": [CUDART], "rpath": path},
         "torch/lib/libtorch_cuda.so": {
-            "needed": [CUDNN, JITLINK, "libstdc++.so.6"], "rpath": path, "needs": {"libstdc++.so.6": ["GLIBCXX_3.4.30"]},
+            "needed": [CUDNN, JITLINK, "libstdc++.so.6"], "rpath": path,
+            "needs": {"libstdc++.so.6": ["GLIBCXX_3.4.30"]},
         },
         "torch/lib/libtorch_python.so": {"needed": ["libtorch_cuda.so"], "rpath": path},
         "torch/_C.cpython-312-x86_64-linux-gnu.so": {"needed": ["libtorch_python.so"], "rpath": "$ORIGIN/lib"},
@@ -331,13 +333,46 @@ def test_the_version_of_cudnn_in_its_header(text: str, version: str, tmp_path: P
     written(tmp_path, {f"lib/{CUDNN}": {}})
     (tmp_path / "include").mkdir()
     (tmp_path / "include/cudnn_version.h").write_text(text, "utf-8")
-    assert want_loading.file_version(CUDNN, str(tmp_path / "lib" / CUDNN)) == version
+    assert library_words.file_version(CUDNN, str(tmp_path / "lib" / CUDNN)) == version
 
 
 def test_the_version_inside_nccl(tmp_path: Path) -> None:
     words = b"\0the NCCL version info only\0NCCL version %d\0NCCL version 2.30.7+cuda13.3\0"
     written(tmp_path, {"libnccl.so.2": {"sections": {".rodata": words}}})
-    assert want_loading.file_version("libnccl.so.2", str(tmp_path / "libnccl.so.2")) == "2.30.7"
+    assert library_words.file_version("libnccl.so.2", str(tmp_path / "libnccl.so.2")) == "2.30.7"
+
+
+@pytest.mark.parametrize("name", ["_rocm_init.py", ""])
+def test_a_torch_that_is_loaded_in_another_way_is_not_judged(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = environment(tmp_path)
+    if name:
+        (site / "torch" / name).write_text("", "utf-8")
+    else:
+        (tmp_path / "first" / "torch").mkdir(parents=True)  # a checkout without libraries, which import takes
+        (tmp_path / "first" / "torch" / "__init__.py").write_text("", "utf-8")
+    monkeypatch.setattr(want_loading, "PATH", [str(tmp_path / "first"), str(site)])
+    with pytest.raises(paths.Absent):
+        want_loading.want_loading(LOADING.args, ())
+
+
+def test_hostile_libraries_end_in_an_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    site = environment(tmp_path)
+    numbers = random.Random(7)  # noqa: S311 - not a secret
+    victims = [
+        site / "torch/lib/libtorch_cuda.so",
+        site / "nvidia/cudnn/lib" / CUDNN,
+        tmp_path / "system/libstdc++.so.6",
+    ]
+    sound = {path: path.read_bytes() for path in victims}
+    for _ in range(150):
+        for path, data in sound.items():
+            broken = bytearray(data[: numbers.choice([len(data), numbers.randrange(1, len(data))])])
+            for _ in range(numbers.randrange(1, 6)):
+                broken[numbers.randrange(len(broken))] = numbers.randrange(256)
+            path.write_bytes(broken)
+        assert linked(site, monkeypatch)
 
 
 # --- Windows

@@ -35,6 +35,7 @@ _PARTS = (
     "ld_cache",
     "loader",
     "dll_search",
+    "library_words",
     "want_loading",
     "want_source",
     "xray",

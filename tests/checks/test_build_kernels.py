@@ -153,8 +153,6 @@ SKIPPED = [
     host(torch("2.14.1+cu130", "cu130"), replace(V100, compute_capability=Unknown("compute capability"))),
     host(torch("2.99.0+cu199", "cu199"), V100),
     host(torch("2.99.0", "cu130", build=Unknown("torch build")), V100),
-    # a wheel whose device code nobody has read
-    host(torch("2.7.0+cu128", "cu128"), GB10, os=ARM),
     # PTX could serve and the driver is unknown
     host(torch("2.10.0+cu130", "cu130", arch_list=("compute_75",)), A100, driver=""),
     host(torch("2.10.0+cu130", "cu130", arch_list=("compute_75",)), A100, driver="447.12"),

@@ -219,7 +219,8 @@ RIGHT_BUILDS = [
     (host(CUDA, STRIX, driver="", os=Os()), True, "Install the ROCm build that has code for amd GPU", ""),
     (host(torch("2.14.1+rocm7.2", "rocm7.2"), RTX_4090), True, "Install the build for NVIDIA GeForce RTX 4090", ""),
     # there is none, whatever is asked: on this system, for this gfx id, on this machine
-    (host(CUDA, RADEON, driver="", os=WINDOWS), False, "on Windows; " + NOWHERE, ""),
+    (host(CUDA, VEGA, driver="", os=WINDOWS), False, "on Windows; " + NOWHERE, ""),
+    (host(CUDA, RADEON, driver="", os=WINDOWS), True, "Install torch from AMD's own index", ""),
     (host(CUDA, VEGA, driver=""), False, "code for AMD Radeon RX 580 (gfx803) on Linux; " + NOWHERE, ""),
     (host(CUDA, RADEON, driver="", os=ARM), False, "on Linux; " + NOWHERE, ""),
     (host(CUDA, VEGA, driver="", os=Os()), False, "AMD Radeon RX 580 (gfx803); " + NOWHERE, ""),
@@ -256,7 +257,8 @@ def test_a_required_gpu_of_another_vendor_is_told_what_its_vendor_has(tables: Ta
     radeon = only("torch-cpu-build", host(CPU, RADEON, driver="", require_gpu=True), tables)
     assert "ROCm build" in str(radeon.remedies[0].text)
     windows = only("torch-cpu-build", host(CPU, RADEON, driver="", os=WINDOWS, require_gpu=True), tables)
-    assert [remedy.installs for remedy in windows.remedies] == [False]
+    assert [remedy.installs for remedy in windows.remedies] == [True]
+    assert "AMD's own index" in str(windows.remedies[0].text)
     both = only("torch-cpu-build", host(CPU, RYZEN, RTX_4090, require_gpu=True), tables)
     assert str(both.remedies[0].text) == "Install the build for this host's GPU"
 

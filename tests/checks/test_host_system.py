@@ -25,7 +25,10 @@ def test_wheels_for_intel_macs_ended(tables: Tables) -> None:
     last = tables.torch_builds.for_host("macos", "x86_64")[0].torch
     assert str(finding.summary) == f"torch wheels for macos on x86_64 ended with {last}"
     assert values(finding) == {"os.name": "macos", "os.machine": "x86_64"}
-    assert commands(finding) == f"python -m pip install torch=={last} 'numpy<2'"
+    assert commands(finding).split("\n") == [
+        f"python -m pip install torch=={last} 'numpy<2'",
+        "torchdoctor install-cmd --tool conda",
+    ]
     assert finding.row
     assert finding.row.key.startswith(str(last))
 

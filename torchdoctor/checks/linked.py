@@ -13,7 +13,7 @@ from torchdoctor.inside import Linked, Torn
 FACT = "inside.linked"
 VARIABLE = "LD_LIBRARY_PATH"
 CONDAS = "conda's "
-_DRIVER = "libcuda."
+_DRIVER = ("libcuda.", "libnvidia-ml.", "nvcuda.", "nvml.")
 _CUDNN = "libcudnn"
 
 
@@ -33,7 +33,7 @@ def refused(facts: Facts) -> tuple[Linked, ...]:
     One of the driver is no fault of torch's files, and has checks of its own.
     """
     faults = (item for item in linked(facts) if item.for_torch and not item.opened)
-    return tuple(item for item in faults if _is_fault(item) and not item.soname.startswith(_DRIVER))
+    return tuple(item for item in faults if _is_fault(item) and not item.soname.lower().startswith(_DRIVER))
 
 
 def all_are_found(facts: Facts) -> bool:

@@ -9,6 +9,7 @@ from torchdoctor.checks.installed import gpu_names, has_a_build
 from torchdoctor.facts import Facts, Gpu, value_or
 from torchdoctor.findings import Remedy, Text
 from torchdoctor.tables import Tables
+from torchdoctor.tables.amd_routes import OWN_INDEX
 from torchdoctor.tables.torch_builds import TorchBuild
 from torchdoctor.values import GfxId
 
@@ -73,9 +74,19 @@ def for_amd(facts: Facts, tables: Tables, gpus: Sequence[Gpu]) -> Remedy:
     targets = [gfx for gpu in gpus if (gfx := value_or(gpu.gfx, None))]
     if any(has_rocm_build(facts, tables, gfx) for gfx in targets):
         return Remedy(Text("Install the ROCm build that has code for {gpu}", gpu=gpu_names(gpus)), installs=True)
+    if any(_on_amds_index(facts, tables, gfx) for gfx in targets):
+        return Remedy(
+            Text("Install torch from AMD's own index, which has code for {gpu}", gpu=gpu_names(gpus)), installs=True
+        )
     if targets or not rows_for(facts, tables, "rocm"):
         return _no_build(facts, gpus)
     return Remedy(Text("Find the gfx id of {gpu} and ask for its build", gpu=gpu_names(gpus)), commands=_FIND_GFX)
+
+
+def _on_amds_index(facts: Facts, tables: Tables, gfx: GfxId) -> bool:
+    """Whether AMD's own index holds code for this target here."""
+    route = tables.amd_routes.of(value_or(facts.os.name, ""), gfx, wsl=bool(value_or(facts.place.wsl, 0)))
+    return route is not None and route.way == OWN_INDEX and value_or(facts.os.machine, "x86_64") == "x86_64"
 
 
 def _no_build(facts: Facts, gpus: Sequence[Gpu]) -> Remedy:

@@ -29,17 +29,7 @@ if TYPE_CHECKING:
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("--static", action="store_true", help="only what can be told without importing torch")
-    parser.add_argument(
-        "--xray",
-        action=argparse.BooleanOptionalAction,
-        help="read what is inside the installed binaries (default: beside the import of torch, so not with --static)",
-    )
-    parser.add_argument("--no-smoke", action="store_true", help="import torch and run nothing")
-    parser.add_argument("--no-bench", action="store_true", help="leave out the mini training benchmark")
-    parser.add_argument("--level", choices=LEVELS, help="how many smoke tests (default: quick)")
-    parser.add_argument("--repro", action="store_true", help="also judge what reproducible runs need")
-    parser.add_argument("--require-gpu", action="store_true", help="a host whose torch cannot use a GPU is an error")
+    add_proof_options(parser)
     parser.add_argument(
         "--record", metavar="FILE", help="save the (redacted) recording; diagnose FILE gives the same report elsewhere"
     )
@@ -61,9 +51,24 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_output_options(parser)
 
 
+def add_proof_options(parser: argparse.ArgumentParser) -> None:
+    """Options about what is looked into and what is run."""
+    parser.add_argument("--static", action="store_true", help="only what can be told without importing torch")
+    parser.add_argument(
+        "--xray",
+        action=argparse.BooleanOptionalAction,
+        help="read what is inside the installed binaries (default: beside the import of torch, so not with --static)",
+    )
+    parser.add_argument("--no-smoke", action="store_true", help="import torch and run nothing")
+    parser.add_argument("--no-bench", action="store_true", help="leave out the mini training benchmark")
+    parser.add_argument("--level", choices=LEVELS, help="how many smoke tests (default: quick)")
+    parser.add_argument("--repro", action="store_true", help="also judge what reproducible runs need")
+    parser.add_argument("--require-gpu", action="store_true", help="a host whose torch cannot use a GPU is an error")
+
+
 def run(options: argparse.Namespace) -> int:
     """Record, examine, deliver."""
-    _refuse_idle(options)
+    refuse_idle(options)
     if options.show_config:
         return show_config(options)
     request = request_of(options, measures=not (options.static or options.no_smoke or options.no_bench))
@@ -76,7 +81,7 @@ def run(options: argparse.Namespace) -> int:
         wait_for_driver(options.wait, options.python)
     if options.all_envs:
         return _check_all(options, tables, request, targets)
-    recording = record_here(options, _asked(options), inside=_looks_inside(options))
+    recording = record_here(options, asked_of(options), inside=looks_inside(options))
     if options.record:
         save_recording(recording, options.record)
     if targets:
@@ -89,7 +94,7 @@ def run(options: argparse.Namespace) -> int:
     return deliver(report, options)
 
 
-def _refuse_idle(options: argparse.Namespace) -> None:
+def refuse_idle(options: argparse.Namespace) -> None:
     """An option that would do nothing beside another is an error."""
     is_static = "--static" if options.static else "--all-envs=static" if options.all_envs == "static" else ""
     if options.static and options.all_envs == "run":
@@ -110,16 +115,18 @@ def _check_all(options: argparse.Namespace, tables: Tables, request: Request, ta
         from torchdoctor.predict.foretell import foretell
 
         return check_all(
-            options, _asked(options), lambda recording: foretell(recording, targets, tables, request, writing)
+            options, asked_of(options), lambda recording: foretell(recording, targets, tables, request, writing)
         )
-    return check_all(options, _asked(options), lambda recording: examine(recording, tables, request, writing))
+    return check_all(options, asked_of(options), lambda recording: examine(recording, tables, request, writing))
 
 
-def _looks_inside(options: argparse.Namespace) -> bool:
+def looks_inside(options: argparse.Namespace) -> bool:
+    """Whether the installed files are read as well."""
     return not options.static if options.xray is None else bool(options.xray)
 
 
-def _asked(options: argparse.Namespace) -> Asked | None:
+def asked_of(options: argparse.Namespace) -> Asked | None:
+    """What is to be run; None leaves torch alone."""
     if options.static:
         return None
     if options.no_smoke:

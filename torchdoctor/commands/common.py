@@ -16,7 +16,7 @@ from torchdoctor.prescribe.shells import SHELLS
 from torchdoctor.recording import Recording
 from torchdoctor.render.formats import FORMATS
 from torchdoctor.render.line import on_one_line
-from torchdoctor.render.output import save, show, try_out, write
+from torchdoctor.render.output import look_of_stdout, save, show, try_out, write
 
 if TYPE_CHECKING:
     from torchdoctor.render.formats import View
@@ -55,7 +55,9 @@ def add_output_options(parser: argparse.ArgumentParser, formats: Collection[str]
         default="auto",
         help="auto: on a terminal, unless NO_COLOR is set",
     )
-    group.add_argument("--plain", action="store_true", help="no colour")
+    group.add_argument(
+        "--plain", action="store_true", help="no colour, tables or bars: one fact a line, for a screen reader"
+    )
     group.add_argument("--tables", metavar="DIR", help="use the compatibility tables in this folder")
 
 
@@ -177,7 +179,8 @@ def _give(report: Report, name: str, path: str | None, view: View, options: argp
     if name == "text" and path is None:
         from torchdoctor.render.text import render
 
-        show(render(report, view.verbosity, view.fail_on), plain=options.plain, colour=options.color)
+        look = look_of_stdout(plain=options.plain)
+        show(render(report, view.verbosity, view.fail_on, look), plain=options.plain, colour=options.color)
         return
     from torchdoctor.render.formats import rendered
 

@@ -43,7 +43,7 @@ def record_here(
     from torchdoctor.starting import LiveError
     from torchdoctor.which_python import choose_python
 
-    proof = _proof(asked, options.timeout) if asked else None
+    proof = _proof(asked, options.timeout, plain=getattr(options, "plain", False)) if asked else None
     try:
         python, wants = choose_python(options.python), lambda: (*_all_wants(), *more())
         files = _wants_of_files if inside else None
@@ -67,7 +67,7 @@ def _wants_of_files() -> tuple[Want, ...]:
     return tuple(want for reader in readers for want in reader.WANTS)
 
 
-def _proof(asked: Asked, timeout: float | None) -> Proof:
+def _proof(asked: Asked, timeout: float | None, *, plain: bool) -> Proof:
     from torchdoctor import nvml
     from torchdoctor.commands.progress import Progress
     from torchdoctor.nvml_samples import with_telemetry
@@ -83,7 +83,7 @@ def _proof(asked: Asked, timeout: float | None) -> Proof:
         busy = nvml.busy(gpus)
         bench = None if asked.bench is None else {**asked.bench, "busy": busy}
         known = asked._replace(bench=bench, busy=busy)
-        with Progress() as progress:
+        with Progress(plain=plain) as progress:
             return with_telemetry(lambda: prove(python, known, limits, progress.show), gpus if bench else ())
 
     return proof

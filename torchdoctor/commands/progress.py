@@ -1,4 +1,7 @@
-"""What a person at a terminal sees while torch is run: the stage, the device and the time, on one line of stderr."""
+"""What a person at a terminal sees while torch is run: the stage, the device and the time, on one line of stderr.
+
+Where a line is read aloud, or cannot be written over, each part of the run is named once in place of that.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,8 @@ if TYPE_CHECKING:
 
 _EACH = 1.0  # seconds
 _WIDEST = 70
+_PARTS = {"import": "importing torch", "init": "starting the devices", "repro": "reproducibility", "start": "starting"}
+_TESTS, _BENCH = "smoke tests", "benchmark"
 
 
 def _can_be_written_over() -> bool:
@@ -22,13 +27,18 @@ def _can_be_written_over() -> bool:
 
 
 class Progress:
-    """Silent unless stderr is a terminal; the line is written anew each second and wiped at the end."""
+    """Silent unless stderr is a terminal; the line is written anew each second and wiped at the end.
 
-    def __init__(self) -> None:
+    ``plain``: no line is written over.
+    """
+
+    def __init__(self, *, plain: bool = False) -> None:
         self._begun = time.monotonic()
-        self._stage = ""
+        self._stage = self._part = ""
         self._over = threading.Event()
-        self._ticking = threading.Thread(target=self._tick, daemon=True) if _can_be_written_over() else None
+        self._says_parts = plain and sys.stderr.isatty()
+        is_moving = _can_be_written_over() and not plain
+        self._ticking = threading.Thread(target=self._tick, daemon=True) if is_moving else None
 
     def __enter__(self) -> Self:
         """Begin."""
@@ -47,8 +57,13 @@ class Progress:
 
     def show(self, stage: str, device: str) -> None:
         """Name the stage that begins."""
-        self._stage = f"{stage} on {device}" if device else stage
+        part, name = _named(stage)
+        self._stage = f"{name} on {device}" if device else name
         self._tell()
+        if self._says_parts and part != self._part:
+            self._part = part
+            with suppress(OSError, ValueError):
+                print(part, file=sys.stderr, flush=True)
 
     def _tick(self) -> None:
         while not self._over.wait(_EACH):
@@ -63,3 +78,12 @@ class Progress:
             width = min(_WIDEST, (os.get_terminal_size(sys.stderr.fileno()).columns or _WIDEST + 1) - 1)
             sys.stderr.write(f"\r{text[:width]:{width}}\r")
             sys.stderr.flush()
+
+
+def _named(stage: str) -> tuple[str, str]:
+    """The part of the run that a stage belongs to, and what the stage is called."""
+    head, _, rest = stage.partition("-")
+    if head == "bench":
+        return _BENCH, f"{_BENCH}: {rest}" if rest else _BENCH
+    part = _PARTS.get(head, "")
+    return (part, part) if part else (_TESTS, stage)

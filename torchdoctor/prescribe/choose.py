@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import combinations, groupby
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchdoctor.facts import Unknown
 from torchdoctor.findings import Text
@@ -20,6 +20,9 @@ from torchdoctor.tables import Tables
 from torchdoctor.tables.torch_builds import TorchBuild
 from torchdoctor.values import Build, CudaVersion, DriverVersion, GpuArch, PythonTag
 
+if TYPE_CHECKING:
+    from torchdoctor.prescribe.amd import OwnIndex
+
 
 class Upgrade(NamedTuple):
     """The build that a newer driver would allow, and the oldest driver that does."""
@@ -30,12 +33,13 @@ class Upgrade(NamedTuple):
 
 @record(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """The solver's answer: a row (or a Jetson's own index), or the one condition in the way."""
+    """The solver's answer: a row (or a Jetson's own index, or AMD's), or the one condition in the way."""
 
     host: Host
     backend: str
     row: TorchBuild | None = None
     jetson: JetsonRoute | None = None
+    amd: OwnIndex | None = None
     refusal: Text | None = None
     change: Text | None = None
     why: tuple[Text, ...] = ()
@@ -49,7 +53,7 @@ class Choice:
     @property
     def runs(self) -> bool:
         """Whether there is anything to install."""
-        return self.row is not None or self.jetson is not None
+        return self.row is not None or self.jetson is not None or self.amd is not None
 
 
 _MOST_KINDS = 5  # architectures on one host: more are not tried one by one
@@ -87,11 +91,18 @@ def _choose(host: Host, wish: Wish, tables: Tables) -> Choice:
     if isinstance(route, Refusal):
         return Choice(host=host, backend="cuda", refusal=route.text, change=route.change)
     if route is None:
-        return _serve(Judge(host, wish, tables, gpus), backend)
+        choice = _serve(Judge(host, wish, tables, gpus), backend)
+        return _by_amds_route(choice, wish, tables) if backend == "rocm" else choice
     if route.index_path:
         return Choice(host=host, backend="cuda", jetson=route, why=(route.why,))
     host = replace(host, driver=route.driver, gpus=host.gpus if gpus else route.gpus)
     return _serve(Judge(host, wish, tables, gpus or route.gpus, route.cuda), "cuda")
+
+
+def _by_amds_route(choice: Choice, wish: Wish, tables: Tables) -> Choice:
+    from torchdoctor.prescribe.amd import by_route  # of no use to any other GPU
+
+    return by_route(choice, wish, tables, lambda: _serve(Judge(choice.host, wish, tables), "cpu"))
 
 
 def is_apple(host: Host) -> bool:
@@ -253,10 +264,25 @@ def _reasons(judge: Judge, row: TorchBuild, backend: str) -> Iterator[Text]:
             if others
             else Text("no GPU on this host")
         )
+    if judge.host.os == "macos" and row.build.backend == "cpu" and not row.is_of_conda:
+        yield from _ended(judge, row)
     if backend == "cpu" and row.build.backend != backend:
         yield Text("macOS has one build, with and without GPU support")
     if row.existence != "read" and not judge.wish.nightly:
         yield Text("torch {torch} for this variant was inferred to exist, and nothing else runs here", torch=row.torch)
+
+
+def _ended(judge: Judge, row: TorchBuild) -> Iterator[Text]:
+    """That the wheels for a Mac with an Intel processor came to an end, and where newer packages are."""
+    host, tables = judge.host, judge.tables
+    if row.torch == tables.torch_builds.newest():
+        return
+    newer = tables.of_conda().torch_builds.for_host(str(host.os), str(host.machine))
+    text = "the wheels for Macs with an Intel processor end with torch {last}; conda-forge has {newer} (--tool conda)"
+    if newer and newer[0].torch > row.torch:
+        yield Text(
+            text, last=tables.torch_builds.for_host(str(host.os), str(host.machine))[0].torch, newer=newer[0].torch
+        )
 
 
 def rejected(choice: Choice, wish: Wish, tables: Tables) -> Iterator[tuple[TorchBuild, Obstacle]]:
@@ -337,8 +363,9 @@ def installed_row(host: Host, tables: Tables) -> TorchBuild | None:
         return None
     public, _, label = host.torch.partition("+")
     rows = [
-        row for row in rows_of(tables, host, "") if str(row.torch) == public
-        and (row.build.name == label or (not label and (row.os == "macos" or _is_of_conda(row, host))))
+        row for row in rows_of(tables, host, "")
+        if (row.build.name == label or (not label and (row.os == "macos" or _is_of_conda(row, host))))
+        and str(row.torch) == public
     ]  # fmt: skip
     gpus, _ = gpus_to_serve(host, Wish(backend=rows[0].build.backend)) if rows else ((), "")
     judge = Judge(replace(host, bound=(), room=None), Wish(allow_inferred=True), tables, gpus)

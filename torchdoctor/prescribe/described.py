@@ -152,8 +152,8 @@ def gpu_named(text: str, tables: Tables) -> GpuTarget:
             raise DescriptionError(f"gpu {_shown(text)} is not a compute capability of any GPU")
         return GpuTarget("nvidia", arch, arch.sm)
     vendor = _vendor(text, tables)
-    if vendor == "intel":
-        return GpuTarget("intel", None, text.strip())
+    if vendor in {"intel", "apple"}:
+        return GpuTarget(vendor, None, text.strip())
     if vendor == "amd":
         return _amd_named(text, tables)
     model = tables.gpu_models.by_name(text)

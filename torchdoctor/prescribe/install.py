@@ -11,7 +11,7 @@ from torchdoctor.findings import Text
 from torchdoctor.prescribe.choose import Choice, Upgrade, choose, rejected, upgrade_of
 from torchdoctor.prescribe.companions import stays_beside
 from torchdoctor.prescribe.conditions import Wish
-from torchdoctor.prescribe.host import GpuTarget
+from torchdoctor.prescribe.host import COMPANIONS, GpuTarget
 from torchdoctor.prescribe.installed import installed_is, is_in_doubt, is_unasked, version_of
 from torchdoctor.prescribe.plan import ENVIRONMENT, PROJECT, Plan, companions_of, lacks_release, plan_of
 from torchdoctor.prescribe.settled import said
@@ -202,8 +202,9 @@ def _in_doubt(choice: Choice, wish: Wish, tables: Tables) -> Iterator[Text]:
 
 
 def _beside_jetsons(choice: Choice, plan: Plan, wish: Wish) -> Iterator[Text]:
-    """Companions that were asked for or are there, where it is not known that a Jetson's own index holds them."""
-    for name in companions_of(choice, wish) if choice.jetson else ():
+    """Companions that were asked for or are there, where it is not known that a maker's own index holds them."""
+    names = companions_of(choice, wish) if choice.jetson or choice.amd else ()
+    for name in names if choice.jetson else (name for name in names if name not in COMPANIONS):
         installed = version_of(choice, name)
         if installed and plan.changes:
             text = "{name} {installed} stays and may not load beside another torch: whether {index} has it is not known"
@@ -282,6 +283,8 @@ def _hiding(choice: Choice) -> tuple[Text, ...]:
         return ()
     hidden = ", ".join(str(gpu) for gpu in choice.hidden)
     keep = ",".join(map(str, choice.visible))
+    if choice.backend == "rocm":
+        return (Text("no build serves all GPUs; hide {gpus}: HIP_VISIBLE_DEVICES={keep}", gpus=hidden, keep=keep),)
     return (
         Text(
             "no build serves all GPUs; hide {gpus}: CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES={keep}",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchdoctor.facts import Unknown
 from torchdoctor.prescribe.choose import Choice
@@ -24,6 +24,9 @@ from torchdoctor.tables import Tables
 from torchdoctor.tables.companions import Companion
 from torchdoctor.tables.torch_builds import TorchBuild
 
+if TYPE_CHECKING:
+    from torchdoctor.prescribe.amd import OwnIndex
+
 
 class Pin(NamedTuple):
     """One package at one version; without a ``version``, whatever ``spec`` (which may be empty) allows."""
@@ -33,6 +36,7 @@ class Pin(NamedTuple):
     label: str = ""  # local version label
     spec: str = ""
     gaps: tuple[str, ...] = ()  # patch releases of Python that it excludes
+    extra: str = ""  # what stands in brackets behind the name
 
     @property
     def constraint(self) -> str:
@@ -43,11 +47,16 @@ class Pin(NamedTuple):
     @property
     def requirement(self) -> str:
         """The requirement as PEP 508 writes it: ``torch==2.9.1+cu126``."""
-        return self.name + self.constraint
+        return self.named + self.constraint
+
+    @property
+    def named(self) -> str:
+        """The name, and the extra if there is one: ``torch[device-all]``."""
+        return f"{self.name}[{self.extra}]" if self.extra else self.name
 
     def afresh(self, *, pre: bool) -> str:
         """The requirement as a project takes it in place of the one it names: a bare name would leave that one."""
-        return self.requirement if self.constraint else f"{self.name}>=0.dev0" if pre else f"{self.name}>=0"
+        return self.requirement if self.constraint else f"{self.named}>=0.dev0" if pre else f"{self.named}>=0"
 
     @property
     def public(self) -> Pin:
@@ -93,6 +102,7 @@ class Plan(NamedTuple):
         return tuple(pin.requirement for pin in chosen)
 
 
+OF_AMD = "amd-rocm"  # the name of AMD's own index as a source
 _OWN_TRITON = {"rocm", "xpu"}
 
 
@@ -119,6 +129,8 @@ def plan_of(choice: Choice, wish: Wish, tables: Tables, index_base: str = "", in
 def _plan_of(choice: Choice, wish: Wish, tables: Tables, index_base: str) -> Plan:
     if choice.jetson:
         return _jetson_plan(choice, wish, tables)
+    if choice.amd:
+        return _amd_plan(choice, choice.amd, wish, tables)
     row = choice.row
     if row is None:
         raise ValueError("nothing runs on this host: there is nothing to plan")
@@ -197,6 +209,18 @@ def _jetson_plan(choice: Choice, wish: Wish, tables: Tables) -> Plan:
     if is_right_for_jetson(choice, wish):
         return Plan(pins, source)
     return Plan(pins, source, remove=() if choice.host.torch is None else ("torch",), changes=pins)
+
+
+def _amd_plan(choice: Choice, own: OwnIndex, wish: Wish, tables: Tables) -> Plan:
+    """The torch family alone, which is all that AMD's index holds, and whatever build is there taken out before."""
+    from torchdoctor.prescribe.amd import INDEX, is_right_from_amd  # of no use to any other GPU
+
+    there = [name for name in COMPANIONS if name in companions_of(choice, wish)]
+    pins = tuple(Pin(name, extra=own.extra_of(name)) for name in ("torch", *there))
+    source = Source(OF_AMD, tables.indexes.url(INDEX))
+    if is_right_from_amd(choice, tables) and set(there) <= set(choice.host.companions):
+        return Plan(pins, source)
+    return Plan(pins, source, remove=() if choice.host.torch is None else tuple(pin.name for pin in pins), changes=pins)
 
 
 def _nightly_plan(choice: Choice, row: TorchBuild, wish: Wish, tables: Tables, index_base: str) -> Plan:

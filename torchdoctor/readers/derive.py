@@ -144,6 +144,8 @@ def _known_gpu(gpu: Gpu, tables: Tables) -> tuple[Gpu, str]:
     """A GPU with the capability its PCI id or its name decides; a name shared by two chips decides nothing."""
     if not is_known(gpu.vendor) and isinstance(gpu.name, str):
         gpu = replace(gpu, vendor=vendor_of(gpu.name) or gpu.vendor)
+    if gpu.vendor == "amd":
+        gpu = _named_amd(gpu, tables)
     if gpu.vendor == "amd" and not is_known(gpu.gfx):
         return _known_amd(gpu, tables)
     if gpu.vendor == "intel":
@@ -169,6 +171,12 @@ def _known_amd(gpu: Gpu, tables: Tables) -> tuple[Gpu, str]:
     name, pci = (text if isinstance(text, str) else "" for text in (gpu.name, gpu.pci_id))
     gfx = tables.amd_gpus.gfx(name, pci)
     return (replace(gpu, gfx=gfx), f"amd_gpus: {name or pci}") if gfx else (gpu, "")
+
+
+def _named_amd(gpu: Gpu, tables: Tables) -> Gpu:
+    """An AMD GPU with the name that its PCI id decides, else with that of its chip: the bus of Linux has none."""
+    name = tables.amd_gpus.name_of(gpu.pci_id) if isinstance(gpu.pci_id, str) and not is_known(gpu.name) else ""
+    return replace(gpu, name=name) if name else gpu
 
 
 def _known_intel(gpu: Gpu, tables: Tables) -> Gpu:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from torchdoctor.readers.answers import BUS, Answers
+from torchdoctor.readers.answers import Answers
 from torchdoctor.readers.statement import Said
 from torchdoctor.recording import Recording, Want
 
@@ -13,7 +13,7 @@ KFD = Want("stat", ("/dev/kfd",))
 RENDER = Want("stats", ("/dev/dri/renderD*",))
 MODULE = Want("file", ("/sys/module/amdgpu/version",))  # AMD's package has one, the driver of the kernel has none
 ROCM = Want("file", ("/opt/rocm/.info/version",))
-NODES = Want("glob", ("/sys/devices/system/node/node[0-9]*",))
+NODES = Want("glob", ("/sys/devices/system/node/node*",))
 _FOLDERS = ("/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib", "/usr/local/lib", "@prefix/lib")
 LOADER, DRIVER = (
     tuple(Want("stat", (f"{folder}/{name}",)) for folder in _FOLDERS)
@@ -39,7 +39,7 @@ def read(recording: Recording) -> Iterator[Said]:
         if all(answers.looked(want) for want in wants):
             found = next((want.args[0] for want in wants if answers.table(want)), None)
             yield Said(path, found, found or wants[0].args[0])
-    if answers.looked(NODES) and answers.looked(BUS) and answers.names(NODES):
+    if answers.looked(NODES) and answers.names(NODES):
         yield Said("cpu.nodes", len(answers.names(NODES)), "/sys/devices/system/node")
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchdoctor.facts import value_or
 from torchdoctor.render.line import Line
+from torchdoctor.render.look import Look, Row, table
 from torchdoctor.render.xray_text import WORDS
 from torchdoctor.report import Report
 
@@ -14,10 +15,9 @@ if TYPE_CHECKING:
     from torchdoctor.code_view import CodeRow
 
 _ABOUT_CODE = frozenset({"torch-arch-missing", "library-arch-missing", "companion-arch-missing"})
-_WIDEST = 60
 
 
-def code_lines(report: Report, verbosity: int) -> Iterator[Line]:
+def code_lines(report: Report, verbosity: int, look: Look) -> Iterator[Line]:
     """A row for each library, a column for each GPU: all of them with -v, else what is missing where a finding says so.
 
     GPUs are numbered as the facts list them.
@@ -28,7 +28,8 @@ def code_lines(report: Report, verbosity: int) -> Iterator[Line]:
         rows = [row for row in rows if is_told and not all(how == "native" for _, how in row.gpus)]
     if rows:
         yield Line("")
-        yield from _table(rows, _columns(report, rows))
+        columns = _columns(report, rows)
+        yield from table(("device code", *columns.values()), [_row(row, columns) for row in rows], look)
 
 
 def _columns(report: Report, rows: Sequence[CodeRow]) -> dict[int, str]:
@@ -38,16 +39,9 @@ def _columns(report: Report, rows: Sequence[CodeRow]) -> dict[int, str]:
     return {place: f"{place}: {value_or(gpus[place].name, '') or 'GPU'}" for place in places}
 
 
-def _table(rows: Sequence[CodeRow], columns: dict[int, str]) -> Iterator[Line]:
-    width = min(_WIDEST, max(len(row.code.library) for row in rows))
-    widths = {place: max(len(head), *map(len, WORDS.values())) for place, head in columns.items()}
-    yield Line(_joined("device code", width, columns, widths), "dim")
-    for row in rows:
-        cells = {place: WORDS[how] for place, how in row.gpus}
-        yield Line(_joined(row.code.library, width, cells, widths))
-
-
-def _joined(head: str, width: int, cells: dict[int, str], widths: dict[int, int]) -> str:
-    """One line of the table; a GPU that a library was not judged for leaves its cell empty."""
-    told = (f"{cells.get(place, ''):{size}}" for place, size in widths.items())
-    return f"  {'  '.join((head.ljust(width), *told))}".rstrip()
+def _row(row: CodeRow, columns: dict[int, str]) -> Row:
+    """How one library serves each GPU; one that it was not judged for leaves its cell empty."""
+    told = {place: WORDS[how] for place, how in row.gpus}
+    each = ", ".join(f"{word} on GPU {columns[place]}" for place, word in told.items())
+    cells = (row.code.library, *(told.get(place, "") for place in columns))
+    return Row(cells, f"device code of {row.code.library}: {each}")

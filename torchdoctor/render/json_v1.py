@@ -13,6 +13,7 @@ from torchdoctor.prescribe.choose import Upgrade
 from torchdoctor.prescribe.install import Install, Rejected
 from torchdoctor.records import fields, is_record
 from torchdoctor.render.line import harmless_json
+from torchdoctor.render.text import verdict
 from torchdoctor.report import Report
 
 if TYPE_CHECKING:
@@ -41,12 +42,14 @@ def report_object(report: Report) -> dict[str, Any]:
         "torchdoctor": __version__,
         "tables": report.tables_date,
         "status": report.status,
+        "verdict": verdict(report),
         "unknown_because": _text(report.unknown_because),
         "findings": [finding_object(finding) for finding in report.findings],
         "checks": [{"id": item.id, "outcome": item.outcome, "reason": item.reason} for item in report.outcomes],
         "install": install_object(report.install) if report.install else None,
         "no_install": {"reason": str(report.no_install), "change": _text(report.change)} if report.no_install else None,
         "facts": facts,
+        "sources": dict(sorted(report.facts.sources.items())),
         "unknown": unknown,
         "smoke": _smoke(report.facts),
         "bench": _bench(report.facts),

@@ -12,6 +12,7 @@ from stat import S_IMODE
 from typing import IO, Any
 
 from torchdoctor.render.line import Line, ascii_json, on_one_line
+from torchdoctor.render.look import Look
 
 _STYLES = {
     "fail": "bold red", "error": "bold red", "warning": "bold yellow", "ok": "bold green", "unknown": "bold magenta",
@@ -59,27 +60,46 @@ def _paint(lines: Sequence[Line], stream: IO[str], **settings: Any) -> None:
         console.print(Text(line.text, style=_STYLES.get(line.style, "")))
 
 
+def look_of_stdout(*, plain: bool = False) -> Look:
+    """The room and the signs of the terminal that stdout is; what is no terminal has all the room, and ASCII."""
+    if not sys.stdout.isatty():
+        return Look(plain=plain)
+    return Look(_columns(), plain=plain, blocks=_shows_blocks())
+
+
+def _shows_blocks() -> bool:
+    """Not where a locale says that it is ASCII, whatever Python makes of it."""
+    names = (os.environ.get(name, "") for name in ("LC_ALL", "LC_CTYPE", "LANG"))
+    if os.name != "nt" and next(filter(None, names), "C") in {"C", "POSIX"}:
+        return False
+    try:
+        "\u2588".encode(sys.stdout.encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
+def _columns() -> int:
+    import shutil
+
+    return shutil.get_terminal_size().columns - 1
+
+
 def _folded(lines: Sequence[Line]) -> list[Line]:
     """Lines that a terminal would break anywhere, broken between words; a command stays in one piece, to be copied.
 
     What a break brings to the beginning of a line is no order there either.
     """
-    import shutil
-
-    width = shutil.get_terminal_size().columns - 1
+    width = _columns()
     return [part for line in lines for part in _parts(line, width)]
 
 
 def _parts(line: Line, width: int) -> list[Line]:
-    if len(line.text) <= width or line.style == "command":
+    if line.style == "command":
         return [line]
-    import textwrap
+    from torchdoctor.render.fold import fold
 
-    indent = " " * (len(line.text) - len(line.text.lstrip()) + 2)
-    wrapped = textwrap.wrap(
-        line.text, max(width, 2 * len(indent)), subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
-    )
-    return [Line(on_one_line(part), line.style) for part in wrapped]
+    return [Line(on_one_line(part), line.style) for part in fold(line.text, width)]
 
 
 def write(text: str, *, is_json: bool = False) -> None:

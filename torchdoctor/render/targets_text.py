@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from torchdoctor.findings import Prediction
 from torchdoctor.render.line import Line
+from torchdoctor.render.look import FILE, Look
 
 WORDS = {"runs": "runs", "runs-with-warnings": "warning", "will-not-run": "will not run", "unknown": "unknown"}
 _STYLES = {"runs": "ok", "runs-with-warnings": "warning", "will-not-run": "fail", "unknown": "unknown"}
@@ -17,6 +18,7 @@ _COUNTS = {
     "unknown": "{count} unknown",
 }
 _WIDEST = 40
+_REASON = 24  # columns that a reason needs beside the name and the verdict
 
 
 def summary(targets: Sequence[Prediction]) -> str:
@@ -26,16 +28,22 @@ def summary(targets: Sequence[Prediction]) -> str:
     return f"{len(targets)} target{'s' if len(targets) != 1 else ''}: {', '.join(told)}"
 
 
-def target_lines(targets: Sequence[Prediction]) -> Iterator[Line]:
-    """One line a target, and under it what to change; a change told for one is named again for the others."""
+def target_lines(targets: Sequence[Prediction], look: Look = FILE) -> Iterator[Line]:
+    """One line a target, and under it what to change; a change told for one is named again for the others.
+
+    The verdicts stand below each other where there is room for that.
+    """
     if not targets:
         return
     yield Line("")
     width = min(_WIDEST, max(len(item.name) for item in targets))
+    is_table = not look.plain and (not look.columns or look.columns >= width + 18 + _REASON)
     told: set[tuple[str, ...]] = set()
     for item in targets:
-        yield Line(f"  {item.name:{width}}  {WORDS[item.verdict]:12}  {item.why}", _STYLES[item.verdict])
-        yield from _changes(item, " " * (width + 4), told)
+        word = WORDS[item.verdict]
+        head = f"{item.name:{width}}  {word:12}  " if is_table else f"{item.name}: {word}: "
+        yield Line(f"  {head}{item.why}", _STYLES[item.verdict])
+        yield from _changes(item, " " * (width + 4 if is_table else 4), told)
 
 
 def _changes(item: Prediction, margin: str, told: set[tuple[str, ...]]) -> Iterator[Line]:

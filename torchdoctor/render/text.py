@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from torchdoctor.facts import Unknown, is_known, value_or
 from torchdoctor.findings import Finding, Text
 from torchdoctor.render.line import Line, on_one_line
-from torchdoctor.render.proof_text import proof_lines
+from torchdoctor.render.look import FILE, Look
+from torchdoctor.render.proof_text import all_passed, counts, proof_lines
 from torchdoctor.report import Report, fails
 from torchdoctor.values import PythonTag
 
@@ -18,9 +19,12 @@ _FEW_FILES = 3
 _VERDICTS = {"ok": "ok", "warn": "warning", "fail": "fail", "unknown": "unknown"}
 
 
-def render(report: Report, verbosity: int = 0, fail_on: str = "error") -> list[Line]:
-    """Return the lines of the report; ``verbosity`` 1 adds checks and facts, -1 leaves only the verdict."""
-    return [line._replace(text=on_one_line(line.text)) for line in _lines(report, verbosity, fail_on)]
+def render(report: Report, verbosity: int = 0, fail_on: str = "error", look: Look = FILE) -> list[Line]:
+    """Return the lines of the report; ``verbosity`` 1 adds checks and facts, -1 leaves only the verdict.
+
+    A host where all is well has one line.
+    """
+    return [line._replace(text=on_one_line(line.text)) for line in _lines(report, verbosity, fail_on, look)]
 
 
 def verdict(report: Report, fail_on: str = "error") -> str:
@@ -28,14 +32,15 @@ def verdict(report: Report, fail_on: str = "error") -> str:
     return on_one_line(_verdict(report, fail_on).text)
 
 
-def _lines(report: Report, verbosity: int, fail_on: str) -> list[Line]:
+def _lines(report: Report, verbosity: int, fail_on: str, look: Look) -> list[Line]:
     lines = [_verdict(report, fail_on)]
     if verbosity < 0:
         return lines
+    if verbosity == 0 and _is_all_well(report):
+        told = (lines[0].text, counts(report.facts), *(line.text for line in _examined(report)))
+        return [lines[0]._replace(text="; ".join(filter(None, told)))]
     lines += _examined(report)
-    lines += proof_lines(report, verbosity)
-    lines += _code(report, verbosity)
-    lines += _targets(report)
+    lines += _targets(report, look)
     roots = [item for item in report.findings if item.explained_by is None and not _is_in_table(item)]
     echoes = {
         finding.id: [other for other in report.findings if other.explained_by == finding.id and not _is_in_table(other)]
@@ -46,25 +51,44 @@ def _lines(report: Report, verbosity: int, fail_on: str) -> list[Line]:
     lines += _ignored(report)
     lines += _install(report)
     lines += _not_known(report)
+    lines += _seen(report, verbosity, look)
     if report.status == "warn" and fail_on == "error":
         lines += [Line(""), Line("only warnings: exit status 0; --fail-on warning would fail", "dim")]
     return lines + (detail_lines(report) if verbosity > 0 else [])
 
 
-def _code(report: Report, verbosity: int) -> list[Line]:
+def _is_all_well(report: Report) -> bool:
+    """Whether there is nothing to say but that."""
+    said = report.findings or report.ignored or report.targets or report.no_install
+    is_done = not (report.install and report.install.needed) and report.facts.trial.interrupted is not True
+    return report.status == "ok" and not said and is_done and all_passed(report.facts) and not _other(report)
+
+
+def _seen(report: Report, verbosity: int, look: Look) -> list[Line]:
+    """The machine and what ran on it, behind what is to be done."""
+    lines = list(proof_lines(report, verbosity, look))
+    lines = [Line(""), *lines] if lines else []
+    if verbosity > 0 or any(finding.severity != "info" for finding in report.findings):
+        from torchdoctor.render.gpus_text import gpu_lines
+
+        lines = [*gpu_lines(report.facts, look), *lines]
+    return lines + _code(report, verbosity, look)
+
+
+def _code(report: Report, verbosity: int, look: Look) -> list[Line]:
     if not report.code:
         return []
     from torchdoctor.render.code_text import code_lines
 
-    return list(code_lines(report, verbosity))
+    return list(code_lines(report, verbosity, look))
 
 
-def _targets(report: Report) -> list[Line]:
+def _targets(report: Report, look: Look) -> list[Line]:
     if not report.targets:
         return []
     from torchdoctor.render.targets_text import target_lines
 
-    return list(target_lines(report.targets))
+    return list(target_lines(report.targets, look))
 
 
 def _is_in_table(finding: Finding) -> bool:
@@ -136,8 +160,12 @@ def _examined(report: Report) -> list[Line]:
         return []
     version = value_or(python.version, None) or value_or(python.tag, PythonTag(0, 0))
     lines = [Line(f"examined: {executable} (Python {version}), {why}", "dim")]
-    other = value_or(python.other, "")
+    other = _other(report)
     return [*lines, Line(f"another interpreter holds a torch: --python {other}", "dim")] if other else lines
+
+
+def _other(report: Report) -> str:
+    return value_or(report.facts.python.other, "")
 
 
 def finding_lines(finding: Finding, echoes: Sequence[Finding] = ()) -> Iterator[Line]:

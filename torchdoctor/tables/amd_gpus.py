@@ -57,6 +57,12 @@ class AmdGpus:
         found = by_id or self.named(name)
         return next(iter(found)) if len(found) == 1 else None
 
+    def name_of(self, pci_id: str) -> str:
+        """Return the name behind a PCI id; that of the chip where cards of several names share it; empty for none."""
+        rows = [row for row in self.rows if pci_id.upper() in row.pci_ids]
+        names, chips = {row.name for row in rows}, {row.chip for row in rows}
+        return names.pop() if len(names) == 1 else f"AMD {chips.pop()}" if len(chips) == 1 else ""
+
     def named(self, name: str) -> set[GfxId]:
         """Return the gfx ids of the chips that bear this name; none when it is not known."""
         return self._by_name.get(_plain(name), set())

@@ -3,8 +3,7 @@
 import os
 import sys
 
-from torchdoctor.target.binary import Damaged, mapped
-from torchdoctor.target.elf import sections
+from torchdoctor.target.library_words import CUDNN, file_version, names_in, read_or_nothing
 from torchdoctor.target.loader import Loader, program
 from torchdoctor.target.owners import owners
 from torchdoctor.target.paths import FILE, PATH, Absent, here, listed, read, real, unique, walk
@@ -18,9 +17,9 @@ if MYPY:
 
 TORCH = "torch"
 GLOBAL = "libtorch_global_deps.so"
+ROCM = "_rocm_init.py"
 NVIDIAS = ("libcu", "libnv", "libnccl", "libcaffe2_nvrtc")
-CUDNN, DRIVER, NCCL = "libcudnn", "libcuda.so.1", "libnccl.so"
-NCCL_TEXT = b"NCCL version "
+DRIVER = "libcuda.so.1"
 NAMES = 20  # users of one library that are told
 SYSTEM = ("loaded", "cache", "default")
 
@@ -28,8 +27,11 @@ SYSTEM = ("loaded", "cache", "default")
 def want_loading(args: "tuple[str, ...]", keep: "tuple[str, ...]") -> "dict[str, Any]":
     """What the loader finds for torch, then for the companions' libraries (patterns from the folder of packages on)."""
     entries = unique(entry or here() for entry in PATH)
-    torch = next((path for path in (os.path.join(entry, TORCH) for entry in entries) if "lib" in listed(path)), "")
-    if not torch or sys.platform == "darwin":
+    torch = next(
+        (path for path in (os.path.join(entry, TORCH) for entry in entries) if "__init__.py" in listed(path)), ""
+    )
+    loads_otherwise = ROCM in listed(torch)  # its libraries are opened by a package of AMD's
+    if "lib" not in listed(torch) or loads_otherwise or sys.platform == "darwin":
         raise Absent
     if sys.platform == "win32":
         return windows(torch, os.environ.get("PATH", "").split(os.pathsep))
@@ -98,14 +100,6 @@ def preloaded(entries: "list[str]", torch: str, folder: str, name: str) -> "list
     return []
 
 
-def read_or_nothing(path: str) -> str:
-    """The head of a file; nothing without it."""
-    try:
-        return read(path, FILE)
-    except OSError:
-        return ""
-
-
 def open_by_name(loader: "Loader") -> None:
     """What these libraries open by name when they are used: the parts of cuDNN, and the driver."""
     for item in loader.libraries:  # grows on the way
@@ -125,21 +119,6 @@ def parts_of(loader: "Loader", item: "Library", number: str) -> "list[str]":
         told = loader.elf(os.path.join(item.folder, name))
         needs[name] = sum(other.startswith(CUDNN) for other in told["needed"]) if isinstance(told, dict) else 0
     return sorted(names, key=lambda name: (needs[name], "graph" not in name))
-
-
-def names_in(path: str, head: bytes, tail: bytes) -> "list[str]":
-    """The texts of the read-only data that begin and end so."""
-    found = []
-    with mapped(real(path)) as data:
-        at, size = sections(data).get(".rodata", (0, 0))
-        place = data.find(head, at, at + size)
-        while place >= 0:
-            end = data.find(b"\0", place, place + 100)
-            word = bytes(data[place:end]) if end > 0 else b""
-            if word.endswith(tail) and word not in found:
-                found.append(word)
-            place = data.find(head, place + 1, at + size)
-    return [word.decode("ascii", "replace") for word in found]
 
 
 def told(loader: "Loader", torch: str, entries: "list[str]", of_torch: int) -> "list[dict[str, Any]]":
@@ -237,47 +216,6 @@ def with_versions(rows: "list[dict[str, Any]]", entries: "list[str]") -> None:
         row["version"] = version or (row["path"] and file_version(row["soname"], row["path"])) or None
         own = known.get(places.get(row["own"] or "", ("", "")), ("", ""))
         row["own_version"] = own[1] or (row["own"] and file_version(row["soname"], row["own"])) or None
-
-
-def file_version(soname: str, path: str) -> str:
-    """The version in the name of the file that a link leads to, or inside NCCL; cuDNN holds none, its header does."""
-    place = os.path.realpath(path)
-    number = os.path.basename(place).rpartition(".so.")[2]
-    if "." in number and number.replace(".", "").isdigit():
-        return number
-    if soname.startswith(NCCL):
-        return nccl_version(place)
-    if soname.startswith(CUDNN):
-        lib = os.path.dirname(place)
-        texts = [read_or_nothing(lib + up + "include/cudnn_version.h") for up in ("/../", "/../../")]
-        return next(filter(None, map(cudnn_version, texts)), "")
-    return ""
-
-
-def nccl_version(path: str) -> str:
-    """The version that NCCL prints of itself."""
-    try:
-        with mapped(real(path)) as data:
-            at, size = sections(data).get(".rodata", (0, 0))
-            place = data.find(NCCL_TEXT, at, at + size)
-            while place >= 0:
-                start = place + len(NCCL_TEXT)
-                word = bytes(data[start : start + 20]).partition(b"\0")[0].partition(b"+")[0].partition(b" ")[0]
-                text = word.decode("ascii", "replace")
-                if text.replace(".", "").isdigit():
-                    return text
-                place = data.find(NCCL_TEXT, start, at + size)
-    except (Damaged, OSError):
-        pass
-    return ""
-
-
-def cudnn_version(text: str) -> str:
-    """The version in cudnn_version.h."""
-    names = ("CUDNN_MAJOR", "CUDNN_MINOR", "CUDNN_PATCHLEVEL")
-    words = [line.split() for line in text.splitlines() if line.startswith("#define")]
-    found = {row[1]: row[2] for row in words if len(row) > 2 and row[1] in names and row[2].isdigit()}
-    return ".".join(found[name] for name in names) if len(found) == len(names) else ""
 
 
 def windows(torch: str, variable: "list[str]") -> "dict[str, Any]":

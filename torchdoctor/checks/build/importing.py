@@ -14,6 +14,7 @@ from torchdoctor.findings import Evidence, Finding, Remedy, Text, unsetting
 from torchdoctor.tables import Tables
 
 _EARLIER = (
+    "rocm-packages-inconsistent",
     "python-wrong-arch",
     "glibc-too-old",
     "cpu-instructions-missing",
@@ -70,7 +71,7 @@ def _foretold(facts: Facts) -> Iterator[Finding]:
             if first.how == VARIABLE
             else Remedy(Text("Install torch anew, with what it needs, in one command"), installs=True),
         ),
-        confidence="likely",
+        confidence="possible" if facts.os.name == "windows" else "likely",
     )
 
 

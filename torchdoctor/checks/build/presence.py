@@ -231,8 +231,8 @@ def _could_compute(gpu: Gpu, facts: Facts, tables: Tables) -> bool:
     name, gfx = f" {gpu_name(gpu).lower()}", value_or(gpu.gfx, None)
     if facts.request.require_gpu or gpu.vendor == "nvidia" or any(word in name for word in _DISCRETE):
         return True
-    unnamed = not value_or(gpu.name, "") and value_or(gpu.memory, 0) >= _OWN_MEMORY
-    return unnamed and gfx is not None and any(gfx in row.gfx for row in tables.torch_builds.rows)
+    has_its_own = value_or(gpu.memory, 0) >= _OWN_MEMORY  # the bus of a live host tells no name, or only the chip's
+    return has_its_own and gfx is not None and any(gfx in row.gfx for row in tables.torch_builds.rows)
 
 
 def _wrong_vendor_severity(facts: Facts, tables: Tables, build: Build) -> Severity:

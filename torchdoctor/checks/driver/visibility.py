@@ -152,7 +152,7 @@ def build_step_no_gpu(facts: Facts, _tables: Tables) -> Iterator[Finding]:
 
 @check("container-without-gpu", severity="error", after=("gpu-hidden", "scheduler-no-gpu"))
 def container_without_gpu(facts: Facts, tables: Tables) -> Iterator[Finding]:
-    """The container was started without GPU access, or its runtime is not configured for it."""
+    """The container was started without GPU access, or its runtime does not give any."""
     kind = need(facts.place.container)
     if (
         torch_sees_gpu(facts)

@@ -41,7 +41,7 @@ def host_memory_exhausted(facts: Facts, tables: Tables) -> Iterator[Finding]:
         )
     elif need(facts.trial.oom_killed):
         yield _finding(
-            Text("the kernel killed the process for want of memory in the stage {stage}", stage=_stage(facts)),
+            Text("the kernel killed the process for want of memory in {stage}", stage=_stage(facts)),
             (
                 seen(facts, "trial.oom_killed", True),
                 seen(facts, "trial.stage", _stage(facts)),

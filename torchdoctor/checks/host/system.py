@@ -129,10 +129,19 @@ def _ended(facts: Facts, here: Text, last: TorchBuild, tables: Tables) -> Findin
                 Text("Install the last release, beside a numpy of its time"),
                 (f"python -m pip install torch=={last.torch}{numpy}",),
             ),
-            Remedy(Text("For a newer torch use conda-forge's package where it exists, or another machine")),
+            _newer(facts, last, tables),
         ),
         row=Row("torch_builds", last.key, last.source),
     )
+
+
+def _newer(facts: Facts, last: TorchBuild, tables: Tables) -> Remedy:
+    """Where a newer torch is: with conda-forge, if it went on building for this system."""
+    rows = tables.of_conda().torch_builds.for_host(need(facts.os.name), wheel_machine(facts))
+    if not rows or rows[0].torch <= last.torch:
+        return Remedy(Text("For a newer torch use another machine"))
+    text = Text("Or take conda-forge's package, which goes up to torch {torch}", torch=rows[0].torch)
+    return Remedy(text, ("torchdoctor install-cmd --tool conda",))
 
 
 def _not_on_pypi(facts: Facts, here: Text, rows: Sequence[TorchBuild], tables: Tables) -> Finding:

@@ -11,7 +11,8 @@ from torchdoctor.facts import Facts
 from torchdoctor.findings import Finding
 from torchdoctor.tables import Tables
 
-_DEVICE = ("torch-arch-missing", "gpu-lost", "kernel-fault")
+_OF_AMD = ("rocm-gfx-unsupported", "rocm-computes-wrong", "hsa-override")
+_DEVICE = ("torch-arch-missing", "gpu-lost", "kernel-fault", *_OF_AMD)
 
 
 @check("kernel-fault", severity="error", after=("gpu-lost", "torch-arch-missing"))

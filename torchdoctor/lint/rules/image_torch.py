@@ -117,10 +117,8 @@ def _replaced(pin: Pin, held: Pin, image: Image, *, is_alone: bool) -> Finding:
     label = f"+{pin.label}" if pin.label else ""
     return Finding(
         summary=Text(
-            "torch{spec} replaces torch {held} of {image}"
-            if pin.spec
-            else "an upgrade replaces torch {held} of {image}",
-            spec=f"{pin.spec}{label}",
+            "{wanted} replaces torch {held} of {image}",
+            wanted=f"torch{pin.spec}{label}" if pin.spec else "the newest torch",
             held=f"{held.exact}+{held.label}" if label else held.exact,
             image=image.name,
         ),

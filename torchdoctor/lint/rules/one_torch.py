@@ -35,7 +35,7 @@ def _exclude(pins: list[Pin], tables: Tables) -> bool:
     if not all(is_plain(pin.spec) for pin in pins):
         return False
     known = _releases(pins[0].name, tables)
-    taken = [{version for version in known if accepts(pin.spec, version)} for pin in pins]
+    taken = [{version for version in known if accepts(spec, version)} for spec in {pin.spec for pin in pins}]
     return all(taken) and not set.intersection(*taken)
 
 

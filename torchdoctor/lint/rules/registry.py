@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 from torchdoctor.findings import Evidence, Finding, Severity
@@ -11,19 +12,20 @@ from torchdoctor.lint.worlds import World
 from torchdoctor.tables import Tables
 
 
-class Judged(NamedTuple):
+class Judged:
     """What a rule sees: a group, the worlds it may be installed in, and the tables."""
 
-    group: Group
-    worlds: tuple[World, ...]
-    tables: Tables
+    def __init__(self, group: Group, worlds: tuple[World, ...], tables: Tables) -> None:
+        self.group = group
+        self.worlds = worlds
+        self.tables = tables
 
-    @property
+    @cached_property
     def hosts(self) -> tuple[World, ...]:
         """The worlds that differ in more than their Python."""
         return tuple({(world.os, world.machine, world.pins): world for world in reversed(self.worlds)}.values())[::-1]
 
-    @property
+    @cached_property
     def with_torch(self) -> tuple[World, ...]:
         """The hosts on which torch is named.
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib import import_module
 
+from torchdoctor.errors import UsageError
 from torchdoctor.findings import Text
 from torchdoctor.prescribe.choices import TOOLS
 from torchdoctor.prescribe.choose import Choice
-from torchdoctor.prescribe.plan import ENVIRONMENT, IMAGE, PROJECT, Plan
+from torchdoctor.prescribe.plan import ENVIRONMENT, IMAGE, OF_AMD, PROJECT, Plan
 from torchdoctor.prescribe.shells import join
 from torchdoctor.prescribe.writing import UNNAMED, Writing, Written
 from torchdoctor.records import replace
 from torchdoctor.tables import Tables
 
+_FOR_AMDS_INDEX = {"pip", "uv", "dockerfile"}
 _OF_CONDA = {"conda", "mamba", "pixi"}
 OF_PROJECTS = {"uv-project", "poetry", "pdm", "hatch"}
 
@@ -25,6 +27,8 @@ def into(tool: str) -> str:
 
 def write(plan: Plan, writing: Writing) -> Written:
     """Write the plan for ``writing.tool``; raise ``UsageError`` where that tool cannot do it, with what to do."""
+    if plan.source and plan.source.name == OF_AMD and writing.tool not in _FOR_AMDS_INDEX:
+        raise UsageError("AMD's own index, which holds torch alone, is written for pip and uv only: use --tool pip")
     module = import_module(f"torchdoctor.prescribe.writers.{TOOLS[writing.tool]}")
     written: Written = module.write(plan, writing)
     return written
