@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from conftest import Run
 from place_hosts import with_torchdoctor
+from schemas import check_form
 
 from torchdoctor.commands.all_envs import _FORMATS as FORMATS
 from torchdoctor.environments import Environment, environments_here, find
@@ -218,6 +219,7 @@ def test_json_holds_every_report(check: Check, install: Install, tmp_path: Path)
     done = check("--format", "json=all.json", "-q")
     assert (done.returncode, done.stdout) == (0, "")
     answer = json.loads((tmp_path / "all.json").read_text(encoding="utf-8"))
+    check_form(answer)
     assert (answer["schema"], answer["status"]) == ("torchdoctor.environments/1", "ok")
     (one,) = answer["environments"]
     assert (one["python"], one["error"], one["report"]["schema"]) == ("~/good/bin/python", None, "torchdoctor.report/1")

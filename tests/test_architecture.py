@@ -52,7 +52,7 @@ LAYERS = [
     ["predict"],
     ["diff", "manual", "fleet"],
     ["render"],
-    ["commands", "api", "each", "net", "streams", "signals"],
+    ["commands", "api", "each", "net", "streams", "signals", "bundle"],
     ["cli"],
     ["__main__"],
 ]

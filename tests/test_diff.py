@@ -12,6 +12,7 @@ import pytest
 from conftest import DATA, Run
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from schemas import check_form
 
 from torchdoctor.diff.compare import Comparison, compare
 from torchdoctor.diff.sides import BadReportError, side_of
@@ -91,6 +92,7 @@ def test_the_worse_side_is_the_sick_one_in_either_order(torchdoctor: Run) -> Non
     for pair, sick in (((GOOD, BAD), "b"), ((BAD, GOOD), "a")):
         done = torchdoctor("diff", *map(str, pair), "--format", "json")
         answer = json.loads(done.stdout)
+        check_form(answer)
         assert (done.returncode, answer["schema"], answer["equal"]) == (1, "torchdoctor.diff/1", False)
         assert answer["cause"]["sick"] == sick
         assert answer["cause"]["facts"] == ["driver.libcuda"]

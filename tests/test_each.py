@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from schemas import check_form
 
 from torchdoctor.each import answers
 
@@ -52,6 +53,8 @@ def folder(tmp_path: Path) -> Path:
 def test_a_folder(folder: Path, jobs: str) -> None:
     told = run(str(folder), "--jobs", jobs)
     found = by_id(told.stdout)
+    for answer in found.values():
+        check_form(answer)
     assert told.returncode == 0
     assert sorted(found) == ["empty.txt", "oom.txt", "picture.png", "two files"]
     assert first(found["oom.txt"]) == "out-of-memory"

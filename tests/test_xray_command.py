@@ -11,6 +11,7 @@ import fuzz_binaries
 import pytest
 from binary_files import bundle, elf, fatbin, fatbins, packed_bundle
 from conftest import Run
+from schemas import check_form
 
 from torchdoctor.recording import Want
 from torchdoctor.starting import program
@@ -66,6 +67,7 @@ def xray(torchdoctor: Run, packages: Path, *arguments: str) -> subprocess.Comple
 
 def files(done: subprocess.CompletedProcess[str]) -> dict[str, dict[str, Any]]:
     report = json.loads(done.stdout)
+    check_form(report)
     assert report["schema"] == "torchdoctor.xray/1"
     return {row["library"]: row for row in report["files"]}
 

@@ -22,6 +22,7 @@ COMMANDS = {
     "bench": "measure a mini training run and judge the speed of every device",
     "xray": "read which GPUs the installed libraries have code for, from their files alone",
     "lint": "judge requirements, pyproject.toml, environment.yml, lock files and Dockerfiles before they are installed",
+    "report": "make a page to look at, a text for a bug report, or a bundle to send, of this host or a saved report",
     "diff": "compare two reports or recordings: works there, not here",
     "fleet": "merge the reports of many hosts: the odd ones out, the slow, the sick and the missing",
     "fleet-cmd": "print the script or manifest that checks every node of a Slurm, MPI, Kubernetes or SkyPilot site",

@@ -50,6 +50,8 @@ _HOMES = lazily(
     r"|(\b[A-Za-z]:\\Users\\)(?!Public\b|Default\b|<)(?:[^/\\:*?\"<>|\n]{1,40}(?=\\)|[^/\\\s:;,\"'<>|]+)"
 )
 
+_NUMBERED = lazily(r"\b(GPU|MIG)-<(\d{1,6})>|<([a-z]{2,6})-(\d{1,6})>")  # as the rules below write them
+
 # A host wherever it stands, and a short one (tux) only where a log or a prompt names its machine.
 _SURE_HOST = r"(?<![\w.<-])(?:NAME)(?![\w-])"
 _SHORT_HOST = r"(?:(?<=\w@)|(?<=\d\d:\d\d:\d\d )|(?<=\[)(?=\w+:\d+\])|\b(?=\w+:\d+:\d+ \[))(?:NAME)(?![\w-])"
@@ -98,6 +100,7 @@ class Redactor:
     def __init__(self, identity: Identity) -> None:
         self._numbers: dict[tuple[str, str], int] = {}
         self._done: dict[str, str] = {}
+        self._taken: dict[str, int] = {}
         self._rules: tuple[Rule, ...] = (
             *_SECRETS,
             *self._others(identity),
@@ -114,6 +117,12 @@ class Redactor:
         if isinstance(value, list):
             return [self.value(item, key) for item in value]
         return value
+
+    def spare(self, text: str) -> None:
+        """Take no number that a text holds already: what was redacted elsewhere stays another thing."""
+        for match in _NUMBERED.finditer(text):
+            kind, number = (match[1], match[2]) if match[1] else (match[3], match[4])
+            self._taken[kind] = max(self._taken.get(kind, 0), int(number))
 
     def text(self, text: str) -> str:
         """Redact a text."""
@@ -152,7 +161,8 @@ class Redactor:
         return f"<{kind}-{self._order(kind, name)}>"
 
     def _order(self, kind: str, name: str) -> int:
-        return self._numbers.setdefault((kind, name), sum(other == kind for other, _ in self._numbers) + 1)
+        following = self._taken.get(kind, 0) + sum(other == kind for other, _ in self._numbers) + 1
+        return self._numbers.setdefault((kind, name), following)
 
     def _ip(self, address: str) -> str:
         octets = [int(part) for part in address.split(".")]

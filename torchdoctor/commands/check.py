@@ -96,14 +96,15 @@ def run(options: argparse.Namespace) -> int:
 
 def refuse_idle(options: argparse.Namespace) -> None:
     """An option that would do nothing beside another is an error."""
+    name = options.command
     is_static = "--static" if options.static else "--all-envs=static" if options.all_envs == "static" else ""
     if options.static and options.all_envs == "run":
-        raise UsageError("check: --all-envs=run runs torch, and --static does not: leave one of them out")
+        raise UsageError(f"{name}: --all-envs=run runs torch, and --static does not: leave one of them out")
     if options.repro and is_static:
-        raise UsageError(f"check: --repro needs torch to run, and {is_static} does not run it: leave one of them out")
+        raise UsageError(f"{name}: --repro needs torch to run, and {is_static} does not run it: leave one of them out")
     still = is_static or ("--no-smoke" if options.no_smoke else "")
     if options.level and still:
-        raise UsageError(f"check: --level is of smoke tests, and {still} runs none: leave one of them out")
+        raise UsageError(f"{name}: --level is of smoke tests, and {still} runs none: leave one of them out")
 
 
 def _check_all(options: argparse.Namespace, tables: Tables, request: Request, targets: tuple[Target, ...]) -> int:

@@ -142,12 +142,12 @@ def try_outputs(options: argparse.Namespace, *further: str | None) -> None:
     """Before anything is measured: the formats are known, and the files asked for can be written."""
     for path in (*further, *(path for _, path in report_formats(options))):
         if path is not None:
-            with _saying("cannot write", path):
+            with saying("cannot write", path):
                 try_out(path)
 
 
 @contextmanager
-def _saying(what: str, path: str) -> Iterator[None]:
+def saying(what: str, path: str) -> Iterator[None]:
     """An error of the system is one of usage: a path that was asked for."""
     try:
         yield
@@ -216,7 +216,7 @@ def put(content: str, path: str | None, *, is_json: bool = False) -> None:
     if path is None:
         write(content, is_json=is_json)
         return
-    with _saying("cannot write", path):
+    with saying("cannot write", path):
         save(content, path)
 
 

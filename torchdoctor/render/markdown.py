@@ -28,10 +28,10 @@ def render(report: Report, view: View) -> str:
     lines = [
         f"### torchdoctor: {report.status}",
         "",
-        *_fenced(render_text(report, min(view.verbosity, 0), view.fail_on)),
+        *fenced(render_text(report, min(view.verbosity, 0), view.fail_on)),
     ]
     if view.verbosity >= 0:
-        lines += ["", *_folded("Checks and facts", _fenced(detail_lines(report)))]
+        lines += ["", *_folded("Checks and facts", fenced(detail_lines(report)))]
     redactor = Redactor(Identity())
     return "".join(f"{redactor.text(line)}\n" for line in lines)
 
@@ -44,7 +44,7 @@ def summary(report: Report, view: View, room: int) -> str:
     if report.findings:
         head += ["| severity | finding | what | what to do |", "|---|---|---|---|"]
     table, left = _within(map(_row, report.findings), room - _size(head), "| | | {count} more findings | |")
-    whole = ["", *_folded("The whole report", _fenced(render_text(report, 0, view.fail_on)))]
+    whole = ["", *_folded("The whole report", fenced(render_text(report, 0, view.fail_on)))]
     return "".join(f"{line}\n" for line in (*head, *table, *(whole if _size(whole) <= left else ())))
 
 
@@ -81,7 +81,8 @@ def _folded(title: str, lines: Iterable[str]) -> Iterator[str]:
     yield from ("", "</details>")
 
 
-def _fenced(lines: Sequence[Line]) -> list[str]:
+def fenced(lines: Sequence[Line]) -> list[str]:
+    """The lines in a fence that nothing in them can close."""
     told = [on_one_line(line.text) for line in lines]
     longest = max((len(run) for text in told for run in _BACKTICKS.findall(text)), default=2)
     fence = "`" * (longest + 1)

@@ -110,25 +110,32 @@ def write(text: str, *, is_json: bool = False) -> None:
     sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
 
 
-def save(text: str, path: str) -> None:
+def save(content: str | bytes, path: str) -> None:
     """Write a file in one step, so that a reader never sees half of it; in place where no other can take its place."""
     target = _file_of(path)
     if _is_special(target):
-        target.write_text(text, encoding="utf-8")
+        _fill(target, content)
         return
     temporary = _beside(target)
     try:
-        temporary.write_text(text, encoding="utf-8")
+        _fill(temporary, content)
         if target.exists():
             temporary.chmod(S_IMODE(target.stat().st_mode))
         temporary.replace(target)
     except OSError as error:
         if not _stays(target, error):
             raise
-        target.write_text(text, encoding="utf-8")
+        _fill(target, content)
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
+
+
+def _fill(target: Path, content: str | bytes) -> None:
+    if isinstance(content, bytes):
+        target.write_bytes(content)
+    else:
+        target.write_text(content, encoding="utf-8")
 
 
 def _stays(target: Path, error: OSError) -> bool:

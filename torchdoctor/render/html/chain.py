@@ -129,23 +129,29 @@ def _state(holds: bool | None) -> State:
 
 def _allowed(facts: Facts, tables: Tables) -> Link:
     """Between driver and build."""
-    backend = _backend(facts)
-    if not _version(facts):
-        absent = facts.torch.installed is False
-        return Link("none", "no torch is installed" if absent else "the installed torch is not known")
-    if backend != "cuda":
-        return Link("none", "this build needs no NVIDIA driver" if backend else "the build is not known")
+    if why_not := _needs_no_driver(facts):
+        return Link("none", why_not)
     if facts.torch.cuda_available is True:
         return Link("ok", "torch itself could start CUDA")
     driver, cuda = facts.driver.version, torch_cuda(facts)
-    if driver is None and facts.gpus == ():
-        return Link("none", "without a GPU the build needs no driver; it runs on the processor")
     if isinstance(driver, Unknown) or cuda is None:
         return Link("unknown", "what the driver allows is not known")
     floors = [tables.cuda_drivers.floor(cuda, line) for line in driver_lines(facts)]
     if is_jetson(facts, tables) or len(floors) != 1 or floors[0] is None:
         return Link("unknown", f"the floor of CUDA {cuda} here is not known")
     return _by_floor(driver, cuda, floors[0], value_or(facts.driver.cuda_shown, None))
+
+
+def _needs_no_driver(facts: Facts) -> str:
+    """Why there is nothing that a driver would have to allow; empty where there is."""
+    backend = _backend(facts)
+    if not _version(facts):
+        return "no torch is installed" if facts.torch.installed is False else "the installed torch is not known"
+    if backend != "cuda":
+        return "this build needs no NVIDIA driver" if backend else "the build is not known"
+    if facts.driver.version is None and facts.gpus == ():
+        return "without a GPU the build needs no driver; it runs on the processor"
+    return ""
 
 
 def _by_floor(driver: DriverVersion | None, cuda: CudaVersion, floor: DriverVersion, shown: CudaVersion | None) -> Link:

@@ -27,17 +27,21 @@ def _card(finding: Told, echoes: Sequence[Told], index: int) -> str:
     severity = severity_of(finding)
     sure = finding.get("confidence")
     doubt = f" ({text(sure)})" if sure not in (None, "certain") else ""
+    tag = f'<span class="tag {severity}">{severity}</span>'
+    fixer = str(finding.get("fixable_by"))
     parts = (
-        f'<h3 id="finding-{index}"><span class="tag {severity}">{severity}</span> {text(finding.get("summary"))}{doubt}</h3>',
+        f'<h3 id="finding-{index}">{tag} {text(finding.get("summary"))}{doubt}</h3>',
         f"<p>{text(finding.get('why') or '')}</p>",
         _place(finding),
-        *map(lambda remedy: _remedy(remedy, str(finding.get("fixable_by"))), items(finding.get("remedies"))),
+        *(_remedy(remedy, fixer) for remedy in items(finding.get("remedies"))),
         _beware(finding),
         _evidence(finding),
         folded(f"{len(echoes)} that follow from it", [listed(map(_echo, echoes))]) if echoes else "",
         f'<p class="more">More: <code>torchdoctor explain {text(finding.get("id"))}</code></p>',
     )
-    return f'<article class="{severity}" aria-labelledby="finding-{index}">\n{chr(10).join(nonempty(parts))}\n</article>'
+    return (
+        f'<article class="{severity}" aria-labelledby="finding-{index}">\n{chr(10).join(nonempty(parts))}\n</article>'
+    )
 
 
 def severity_of(finding: Told) -> str:
@@ -56,7 +60,8 @@ def _remedy(remedy: Told, fixer: str) -> str:
     who = _FIXERS.get(fixer, "") if is_risky else ""
     risk = ' <span class="risk">changes the system</span>' if is_risky else ""
     lines = "\n".join(map(command, commands(remedy)))
-    return f'<div class="remedy">\n<p><strong>Do:</strong> {who}{text(remedy.get("text") or "")}{risk}</p>\n{lines}\n</div>'
+    said = f"{who}{text(remedy.get('text') or '')}{risk}"
+    return f'<div class="remedy">\n<p><strong>Do:</strong> {said}</p>\n{lines}\n</div>'
 
 
 def _beware(finding: Told) -> str:

@@ -20,7 +20,8 @@ def section(name: str, title: str, parts: Iterable[str]) -> str:
     body = "\n".join(part for part in parts if part)
     if not body:
         return ""
-    return f'<section id="{name}" aria-labelledby="{name}-title">\n<h2 id="{name}-title">{text(title)}</h2>\n{body}\n</section>'
+    head = f'<h2 id="{name}-title">{text(title)}</h2>'
+    return f'<section id="{name}" aria-labelledby="{name}-title">\n{head}\n{body}\n</section>'
 
 
 def table(caption: str, heads: Sequence[str], rows: Rows, classes: Sequence[str] = ()) -> str:
@@ -41,7 +42,9 @@ def table(caption: str, heads: Sequence[str], rows: Rows, classes: Sequence[str]
 def _row(cells: Sequence[str], classes: Sequence[str]) -> str:
     marks = [f' class="{name}"' if name else "" for name in classes] + [""] * len(cells)
     head = f'<th scope="row"{marks[0]}>{cells[0]}</th>'
-    return f"<tr>{head}{''.join(f'<td{mark}>{cell}</td>' for cell, mark in zip(cells[1:], marks[1:], strict=False))}</tr>"
+    return (
+        f"<tr>{head}{''.join(f'<td{mark}>{cell}</td>' for cell, mark in zip(cells[1:], marks[1:], strict=False))}</tr>"
+    )
 
 
 def command(line: str) -> str:

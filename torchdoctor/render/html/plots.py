@@ -14,8 +14,8 @@ from torchdoctor.tables import Tables
 
 _COPIES = ("copy", "h2d-pinned", "h2d-pageable", "d2h-pinned")
 _NAMES = {
-    "overhead": "smallest step", "throughput": "training step", "matmul": "matrix product", "copy": "copy on the device",
-    "h2d-pinned": "to the device, pinned", "h2d-pageable": "to the device, pageable",
+    "overhead": "smallest step", "throughput": "training step", "matmul": "matrix product",
+    "copy": "copy on the device", "h2d-pinned": "to the device, pinned", "h2d-pageable": "to the device, pageable",
     "d2h-pinned": "from the device, pinned",
 }  # fmt: skip
 _AGAINST = {"peak": "of its peak", "memory": "of its memory's bandwidth", "pcie": "of its PCIe link"}
@@ -142,7 +142,9 @@ def _same(row: Told, other: Told) -> bool:
 def _worker(row: Told, is_best: bool) -> Bar:
     rate, count = number(row.get("batches_per_s")) or 0.0, row.get("workers")
     name = f"{count} worker{'' if count == 1 else 's'}{', pinned' if row.get('pin') is True else ''}"
-    return Bar(name, f"{rate:.3g} batches/s{', recommended' if is_best else ''}", rate, state="ok" if is_best else "none")
+    return Bar(
+        name, f"{rate:.3g} batches/s{', recommended' if is_best else ''}", rate, state="ok" if is_best else "none"
+    )
 
 
 _HEADS = ("what", "device", "type", "rate", "median step", "steps", "ran at")

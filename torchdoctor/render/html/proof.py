@@ -71,7 +71,7 @@ def _served(row: Told, place: int) -> str:
     if not isinstance(how, str):
         return ""
     kind = "passed" if how in {"native", "ptx"} else "failed" if how in {"none", "ptx-driver-too-old"} else "skipped"
-    said = {"none" if not name else name: words_ for name, words_ in WORDS.items()}.get(how, how)
+    said = WORDS.get("" if how == "none" else how, how)
     return f'<span class="{kind}">{_MARKS[kind]} {text(said)}</span>'
 
 
@@ -83,7 +83,9 @@ def checks(report: Told) -> Iterator[str]:
     counts = Counter(str(item.get("outcome")) for item in told)
     yield f"<p>{text(', '.join(f'{count} {outcome}' for outcome, count in sorted(counts.items())))}</p>"
     for outcome, title in (("crashed", "Crashed: an error of torchdoctor's own"), ("skipped", "Skipped, and why")):
-        rows = [(text(item.get("id")), text(item.get("reason") or "")) for item in told if item.get("outcome") == outcome]
+        rows = [
+            (text(item.get("id")), text(item.get("reason") or "")) for item in told if item.get("outcome") == outcome
+        ]
         inner = [table(title, ("check", "why"), rows)]
         yield "".join(inner) if outcome == "crashed" else folded(f"{title} ({len(rows)})", inner)
     ran = [(text(item.get("id")), text(item.get("outcome"))) for item in told if item.get("outcome") in _RAN]

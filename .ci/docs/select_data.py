@@ -1,0 +1,143 @@
+"""The answers of docs/select/: every combination that the page offers, through the solver, as compact JSON.
+
+``data()`` is ``{"tables", "pythons", "tools", "systems", "names", "models", "texts", "answers"}``. A system's ``index``
+has one number for each of its combinations, in the order GPU, driver, Python, tool; it is a place in ``answers``, whose
+texts are places in ``texts``. docs/select/select.js reads it the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from torchdoctor.errors import UsageError
+from torchdoctor.prescribe.conditions import Wish
+from torchdoctor.prescribe.decide import Decision, decide
+from torchdoctor.prescribe.described import describe
+from torchdoctor.prescribe.writing import Writing
+from torchdoctor.tables import Tables
+from torchdoctor.tables.gpu_models import GpuModel
+from torchdoctor.toml import loads
+
+OFFERED = Path(__file__).parents[2] / "docs" / "select" / "offered.toml"
+NONE = "none"
+_REJECTED = 4  # so many builds passed over are shown
+
+
+class Interned:
+    """Equal values stand once; each is named by its place."""
+
+    def __init__(self) -> None:
+        self.values: list[Any] = []
+        self._places: dict[str, int] = {}
+
+    def place(self, value: Any) -> int:
+        """The place of a value, which is added where it is new."""
+        key = repr(value)
+        if key not in self._places:
+            self._places[key] = len(self.values)
+            self.values.append(value)
+        return self._places[key]
+
+
+def data(tables: Tables | None = None) -> dict[str, Any]:
+    """All that the page knows."""
+    known, offered = tables or Tables(), loads(OFFERED.read_text(encoding="utf-8"))
+    texts, answers = Interned(), Interned()
+    pythons = [str(tag) for tag in known.pythons.current()]
+    systems = [
+        {**_shown(system, offered, known), "index": [
+            answers.place(_in_places(answer, texts)) for answer in _answers(system, pythons, offered["tools"], known)
+        ]}
+        for system in offered["system"]
+    ]  # fmt: skip
+    return {
+        "tables": known.date, "pythons": pythons, "tools": offered["tools"], "systems": systems,
+        "names": offered["names"], "models": models(offered, known), "texts": texts.values, "answers": answers.values,
+    }  # fmt: skip
+
+
+def drivers_for(system: Mapping[str, Any], gpu: str) -> list[str]:
+    """The drivers offered beside a GPU: NVIDIA's numbers matter to its own GPUs alone."""
+    return list(system["drivers"]) if gpu.startswith("sm_") else [NONE]
+
+
+def hosts(system: Mapping[str, Any], pythons: list[str]) -> Iterator[dict[str, Any]]:
+    """Every host of a system, as a line of ``install-cmd --batch`` has it."""
+    for gpu in system["gpus"]:
+        for driver in drivers_for(system, gpu):
+            for python in pythons:
+                found = {"driver": None if driver == NONE else driver, "gpus": [] if gpu == NONE else [gpu]}
+                yield {**system["host"], "python": python, **found}
+
+
+def _answers(system: Mapping[str, Any], pythons: list[str], tools: list[str], tables: Tables) -> Iterator[Any]:
+    for given in hosts(system, pythons):
+        host = describe(given, tables)
+        of_wheels = decide(host, Wish(), Writing(tool="pip", asked=True), tables)
+        for tool in tools:
+            writing = Writing(tool=tool, asked=True)
+            if tool == "conda":
+                yield _answer(decide(host, Wish(), writing, tables))
+            else:  # what is chosen is the same for all that install wheels
+                yield _answer(of_wheels._replace(writing=writing))
+
+
+def _answer(decision: Decision) -> dict[str, Any]:
+    """What install-cmd says; ``reason`` alone where nothing is installed."""
+    if refusal := decision.refusal(require_gpu=False):
+        return {"reason": [str(text) for text in refusal if text]}
+    try:
+        install = decision.install(explain=True)
+    except UsageError as error:
+        return {"reason": [str(error)]}
+    upgrade = install.upgrade
+    return {
+        "torch": install.torch or "", "build": install.build or "", "commands": list(install.commands),
+        "file": install.file, "lines": list(install.lines), "reason": [str(text) for text in install.why],
+        "not": [f"{item.torch} {item.build}: {item.reason}" for item in install.rejected[:_REJECTED]],
+        "upgrade": f"{upgrade.min_driver}: torch {upgrade.row.torch} {upgrade.row.build.name}" if upgrade else "",
+    }  # fmt: skip
+
+
+def _in_places(answer: Mapping[str, Any], texts: Interned) -> dict[str, Any]:
+    return {
+        key: texts.place(value) if isinstance(value, str) else [texts.place(text) for text in value]
+        for key, value in answer.items()
+        if value
+    }
+
+
+def _shown(system: Mapping[str, Any], offered: Mapping[str, Any], tables: Tables) -> dict[str, Any]:
+    drivers = [[driver, _driver_label(driver, system, tables)] for driver in system.get("drivers", [NONE])]
+    return {**{key: system[key] for key in ("id", "label", "host", "gpus")}, "drivers": drivers}
+
+
+def _driver_label(driver: str, system: Mapping[str, Any], tables: Tables) -> str:
+    """A driver as the page names it, with the CUDA that it speaks."""
+    if driver == NONE:
+        return "none installed"
+    numbers_of_windows = system["host"]["os"] == "windows" or system["host"].get("wsl")
+    for row in tables.driver_branches.rows:
+        if str(row.windows_from if numbers_of_windows else row.branch) == driver:
+            to = f" to {row.windows_to}" if numbers_of_windows and row.windows_to != row.windows_from else ""
+            return f"{driver}{to} (CUDA {row.cuda})"
+    raise ValueError(f"{OFFERED.name}: no driver branch of driver_branches.csv begins with {driver}")
+
+
+def models(offered: Mapping[str, Any], tables: Tables) -> dict[str, str]:
+    """The names of GPUs that the page finds, and what it chooses for each."""
+    wanted = {gpu for system in offered["system"] for gpu in system["gpus"]}
+    named = {name: arch for row in tables.gpu_models.rows for name, arch in _names(row) if arch in wanted}
+    for row in tables.amd_gpus.rows:
+        chips = tables.amd_gpus.named(row.name)
+        if len(chips) == 1 and str(row.gfx) in wanted:
+            named[row.name] = str(row.gfx)
+    return dict(sorted(named.items()))
+
+
+def _names(row: GpuModel) -> Iterator[tuple[str, str]]:
+    if row.compute_capability and not row.tegra:
+        for name in (row.name, *row.other_names):
+            yield name, row.compute_capability.sm

@@ -1,0 +1,75 @@
+"""A report's JSON as a short text for an issue: what it is about, the causes, what was seen and what to do, fenced."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchdoctor.render.html.told import Told, commands, items, member, verdict, words
+from torchdoctor.render.line import Line
+from torchdoctor.render.markdown import fenced
+
+_MOST_FINDINGS, _MOST_SEEN, _LONG = 8, 6, 300
+_ABOUT = (
+    ("system", ("os", "distribution")), ("kernel", ("os", "kernel")), ("machine", ("os", "machine")),
+    ("container", ("place", "container")), ("Python", ("python", "version")), ("torch", ("torch", "full")),
+    ("driver", ("driver", "version")), ("libcuda speaks CUDA", ("driver", "cuda_shown")),
+)  # fmt: skip
+
+
+def render(report: Told) -> str:
+    """The text, which any report keeps below a hundred lines."""
+    lines = [Line(line if len(line) <= _LONG else f"{line[:_LONG]} ...") for line in _lines(report)]
+    return "".join(f"{line}\n" for line in (f"### torchdoctor: {verdict(report)[0]}", "", *fenced(lines)))
+
+
+def _lines(report: Told) -> Iterator[str]:
+    yield ": ".join(verdict(report))
+    yield ""
+    yield from _about(report)
+    told = items(report.get("findings"))
+    ids = {finding.get("id") for finding in told}
+    roots = [finding for finding in told if finding.get("explained_by") not in ids]
+    for finding in roots[:_MOST_FINDINGS]:
+        yield from _finding(finding, [str(other.get("id")) for other in told if _follows(other, finding)])
+    if len(roots) > _MOST_FINDINGS:
+        yield f"{len(roots) - _MOST_FINDINGS} more findings are in the report itself"
+    yield from _smoke(report)
+    yield ""
+    yield f"torchdoctor {report.get('torchdoctor')}, tables of {report.get('tables')}"
+
+
+def _follows(finding: Told, cause: Told) -> bool:
+    return finding.get("explained_by") == cause.get("id")
+
+
+def _about(report: Told) -> Iterator[str]:
+    for name, path in _ABOUT:
+        if (value := member(report.get("facts"), *path)) is not None:
+            yield f"{name}: {words(value)}"
+    for gpu in items(member(report.get("facts"), "gpus"))[:_MOST_SEEN]:
+        target = gpu.get("compute_capability") or gpu.get("gfx")
+        yield f"GPU: {gpu.get('name') or gpu.get('vendor') or 'unnamed'}{f' ({target})' if target else ''}"
+
+
+def _finding(finding: Told, echoes: list[str]) -> Iterator[str]:
+    yield ""
+    yield f"{finding.get('severity')} {finding.get('id')}: {finding.get('summary')}"
+    for item in items(finding.get("evidence"))[:_MOST_SEEN]:
+        where = f"  ({item['source']})" if item.get("source") else ""
+        yield f"  seen: {item.get('fact')} = {words(item.get('value'))}{where}"
+    for remedy in items(finding.get("remedies"))[:2]:
+        yield f"  do:   {remedy.get('text')}"
+        yield from (f"    {line}" for line in commands(remedy)[:3])
+    if echoes:
+        yield f"  follows from it: {', '.join(echoes)}"
+
+
+def _smoke(report: Told) -> Iterator[str]:
+    tests = items(report.get("smoke"))
+    failed = [test for test in tests if test.get("outcome") == "failed"]
+    if tests:
+        yield ""
+        yield f"smoke tests: {len(tests)} run or skipped, {len(failed)} failed"
+    for test in failed[:_MOST_SEEN]:
+        said = str(test.get("error") or "").strip().splitlines()
+        yield f"  {test.get('id')} on {test.get('device')}: {said[-1] if said else 'no reason given'}"
