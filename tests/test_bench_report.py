@@ -132,6 +132,10 @@ def lines(*events: Event, baseline: object = None) -> list[str]:
         ),
         ({**series(0.5), "items_per_step": None, "bytes_per_step": 2e9, "name": "copy"}, "copy fp32 on cpu: 4 GB/s"),
         (
+            {**series(0.5), "samples": [0.5] * 10 + [0.4] * 10},
+            "throughput fp32 on cpu: 1,140 images/s (1,020 to 1,280)",
+        ),
+        (
             series(0.5, count=2, settled=False),
             "throughput fp32 on cpu: 1,020 images/s, still changing when it was measured, only 2 samples",
         ),
@@ -157,8 +161,8 @@ def lines(*events: Event, baseline: object = None) -> list[str]:
         ),
     ],
     ids=[
-        "loss", "cut short", "NaN", "unrepeatable", "edited", "figure", "operations", "bytes", "doubtful", "throttled",
-        "waits", "one waits", "busy", "failed",
+        "loss", "cut short", "NaN", "unrepeatable", "edited", "figure", "spread", "operations", "bytes", "doubtful",
+        "throttled", "waits", "one waits", "busy", "failed",
     ],
 )  # fmt: skip
 def test_everything_measured_or_missing_has_its_line(event: Event, line: str) -> None:

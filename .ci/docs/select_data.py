@@ -85,9 +85,9 @@ def _answers(system: Mapping[str, Any], pythons: list[str], tools: list[str], ta
 
 
 def _answer(decision: Decision) -> dict[str, Any]:
-    """What install-cmd says; ``reason`` alone where nothing is installed."""
+    """What install-cmd says; of a refusal the reason, and the smallest change that helps where there is one."""
     if refusal := decision.refusal(require_gpu=False):
-        return {"reason": [str(text) for text in refusal if text]}
+        return {"reason": [str(refusal[0])], "change": str(refusal[1] or "")}
     try:
         install = decision.install(explain=True)
     except UsageError as error:

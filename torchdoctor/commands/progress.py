@@ -18,7 +18,13 @@ if TYPE_CHECKING:
 
 _EACH = 1.0  # seconds
 _WIDEST = 70
-_PARTS = {"import": "importing torch", "init": "starting the devices", "repro": "reproducibility", "start": "starting"}
+_PARTS = {
+    "start": "starting",
+    "import": "importing torch",
+    "describe": "asking torch",
+    "init": "starting the devices",
+    "repro": "reproducibility",
+}
 _TESTS, _BENCH = "smoke tests", "benchmark"
 
 
@@ -34,7 +40,8 @@ class Progress:
 
     def __init__(self, *, plain: bool = False) -> None:
         self._begun = time.monotonic()
-        self._stage = self._part = ""
+        self._stage = ""
+        self._said: set[str] = set()
         self._over = threading.Event()
         self._says_parts = plain and sys.stderr.isatty()
         is_moving = _can_be_written_over() and not plain
@@ -60,8 +67,8 @@ class Progress:
         part, name = _named(stage)
         self._stage = f"{name} on {device}" if device else name
         self._tell()
-        if self._says_parts and part != self._part:
-            self._part = part
+        if self._says_parts and part not in self._said:
+            self._said.add(part)
             with suppress(OSError, ValueError):
                 print(part, file=sys.stderr, flush=True)
 

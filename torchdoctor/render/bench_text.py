@@ -55,14 +55,16 @@ def _figures(figures: Sequence[Figure]) -> list[Row]:
 
 
 def _kind(figure: Figure) -> str:
-    """What may be compared: trainings of one kind, else whatever has the same unit."""
-    return figure.name if figure.items_per_step else _unit(figure)
+    """What may be compared: one kind of work on several devices or in several types, and transfers with each other."""
+    return "transfer" if "-" in figure.name else figure.name
 
 
 def _figure(figure: Figure, share: float | None) -> Row:
     low, high = sorted(figure.rates)
     unit = _unit(figure)
-    rate, spread = _amounts(unit, figure.rate), _amounts(unit, low, high) if low < high else ""
+    scale, sign = _scale(figure.rate, unit)
+    rate = f"{_digits(figure.rate / scale)} {sign}{unit}"
+    spread = f"{_digits(low / scale)} to {_digits(high / scale)}" if low < high else ""
     sentence = f"benchmark: {_name(figure)}: {rate}{f' ({spread})' if spread else ''}"
     name = f"{figure.name} {figure.dtype}".strip()
     return Row((figure.device, name, rate, spread), sentence, share, ", ".join(_doubts(figure)))
@@ -81,12 +83,11 @@ def _doubts(figure: Figure) -> Iterator[str]:
         yield f"only {figure.samples} sample{'s' if figure.samples > 1 else ''}"
 
 
-def _amounts(unit: str, *values: float) -> str:
-    """Numbers of three digits that share a scale, and their unit: 1,140 images/s; 23.1 to 24.9 GB/s."""
-    scale, sign = next(((scale, sign) for scale, sign in _SCALES if values[-1] >= scale), (1.0, ""))
+def _scale(value: float, unit: str) -> tuple[float, str]:
+    """What a number is divided by to be read, and the sign of that; images are counted."""
     if unit == "images/s":
-        scale, sign = 1.0, ""
-    return f"{' to '.join(_digits(value / scale) for value in values)} {sign}{unit}"
+        return 1.0, ""
+    return next(((scale, sign) for scale, sign in _SCALES if value >= scale), (1.0, ""))
 
 
 def _digits(value: float) -> str:
