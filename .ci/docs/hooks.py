@@ -31,9 +31,10 @@ _COPIED = ("action.yml", ".pre-commit-hooks.yaml", "examples/triage.py")  # what
 _COG = re.compile(r"<!-- \[\[\[.*?\]\]\] -->\n", re.DOTALL)
 _LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#)([^)#\s]+)")
 _FAMILIES = {
-    "host": "The host", "driver": "The driver", "build": "The build", "runtime": "At run time",
-    "environment": "The environment", "lint": "The project's files (`lint`)", "fleet": "Many hosts (`fleet`)",
-    "net": "The ranks of a job (`net`)",
+    "build": "The torch build", "install": "Installing", "driver": "Driver and GPU", "toolkit": "Toolkits and compilers",
+    "runtime": "Libraries and the loader", "host": "Place and system", "code": "The program itself",
+    "hygiene": "The environment", "policy": "The policy (`--require`)", "predict": "Other hosts (`--for`)",
+    "lint": "Files of a project (`lint`)", "fleet": "Many hosts (`fleet`)", "net": "The ranks of a job (`net`)",
 }  # fmt: skip
 
 
@@ -80,7 +81,7 @@ def findings_list() -> str:
     """Every finding with its page, by what it is about."""
     lines = ["# Findings", "", "What torchdoctor can find, each with its page: the same that `torchdoctor explain ID` prints.", ""]
     for family, rows in _by_family().items():
-        lines += [f"## {_FAMILIES.get(family, family.capitalize())}", "", "| finding | usual severity | meaning |", "|---|---|---|"]
+        lines += [f"## {_FAMILIES[family]}", "", "| finding | usual severity | meaning |", "|---|---|---|"]
         lines += [f"| [{name}]({name}.md) | {severity} | {meaning} |" for name, severity, meaning in rows]
         lines.append("")
     return "\n".join(lines)
@@ -96,4 +97,4 @@ def _by_family() -> dict[str, list[tuple[str, str, str]]]:
             found.setdefault("lint", {}).setdefault(rule.id, (rule.id, rule.severity, rule.meaning))
     for family, ids in (("fleet", FLEET), ("net", NET)):
         found[family] = {name: (name, "", meanings()[name]) for name in ids}
-    return {family: list(rows.values()) for family, rows in found.items()}
+    return {family: list(found[family].values()) for family in sorted(found, key=list(_FAMILIES).index)}

@@ -336,7 +336,8 @@ def already_right(host: Host, tables: Tables, wish: Wish) -> Choice | None:
     wanted = gpus_to_serve(host, wish)[1]
     if wish.backend == "auto" and wanted not in {"cpu", row.build.backend}:
         return None
-    return Choice(host=host, backend=row.build.backend, row=row, why=(Text("it is installed, and it runs here"),))
+    why = Text("it is installed, and this host runs it" if host.lacking else "it is installed, and it runs here")
+    return Choice(host=host, backend=row.build.backend, row=row, why=(why,))
 
 
 def _meets(row: TorchBuild, host: Host, wish: Wish, tables: Tables) -> bool:

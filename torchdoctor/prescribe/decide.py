@@ -48,7 +48,8 @@ class Decision(NamedTuple):
 def decide(host: Host, wish: Wish, writing: Writing, tables: Tables) -> Decision:
     """What is installed stays where it is right and nothing else was wished for; else the best that runs."""
     choice, writing, known = choose_for(writing, tables, lambda known: _choose(host, wish, known))
-    stays = unjudged(host, writing, known, wish) if choice.jetson is None or wish == Wish() else None
+    may_stay = not host.lacking and (choice.jetson is None or wish == Wish())
+    stays = unjudged(host, writing, known, wish) if may_stay else None
     gap = gap_beside(host, wish) if stays else None
     if choice.runs and not stays:
         gap = in_the_way(host, writing, gone_of(choice, wish, writing, known))

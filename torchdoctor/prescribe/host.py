@@ -64,6 +64,7 @@ class Host:
     foreign: bool = False  # torch of another maker: NVIDIA's images, a Jetson's index, built from source
     installed: tuple[Installed, ...] = ()
     gone: frozenset[str] = frozenset()  # those of them whose files are gone: their entry passes for them
+    lacking: tuple[str, ...] = ()  # CUDA packages that torch cannot load without, missing or of another major
     bound: tuple[str, ...] = ()  # those of the installed companions that the build must have a release of
     named: tuple[str, ...] | None = None  # more that files of the project name; None: nobody read them
     requirers: tuple[tuple[str, str], ...] = ()  # who requires torch here, and the line that says which
@@ -114,6 +115,7 @@ def host_of(facts: Facts, tables: Tables) -> Host:
         bound=tuple(item.name for item in installed if _works(item, facts, tables)),
         libraries=_libraries(facts, tables),
         room=_room(facts),
+        lacking=_lacking(facts, tables),
     )
 
 
@@ -191,6 +193,19 @@ def _installed(facts: Facts) -> str | None | Unknown:
         return None
     full = value_or(facts.torch.full, "") or value_or(facts.torch.version, "")
     return full or Unknown("presence of torch")
+
+
+def _lacking(facts: Facts, tables: Tables) -> tuple[str, ...]:
+    """What is missing beside torch by the check of its CUDA packages, where that is an error."""
+    build = facts.torch.build
+    if not isinstance(build, Build) or build.backend != "cuda" or not value_or(facts.torch.requires, ()):
+        return ()
+    if is_foreign(facts):
+        return ()
+    from torchdoctor.checks.hygiene.libraries import nvidia_packages_inconsistent  # of no use beside other builds
+
+    findings = nvidia_packages_inconsistent(facts, tables)
+    return tuple(str(finding.summary.values["name"]) for finding in findings if finding.severity is None)
 
 
 def _owners(facts: Facts) -> Owners:

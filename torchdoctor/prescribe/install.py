@@ -73,6 +73,7 @@ def install_of(choice: Choice, wish: Wish, writing: Writing, tables: Tables, *, 
     plan = plan_of(choice, wish, tables, writing.index_base, into(writing.tool))
     warnings = (
         *_hiding(choice),
+        *_lacking(choice),
         *said(plan, writing),
         *_past_the_mirror(plan, writing),
         *_without(choice, wish, writing, tables),
@@ -186,6 +187,18 @@ def _without(choice: Choice, wish: Wish, writing: Writing, tables: Tables) -> It
             installed, command = version_of(choice, name), uninstall_line((name,), writing)
             text = _NONE if not installed else _NONE_TO_REMOVE if command else _NONE_BESIDE
             yield Text(text, name=name, torch=row.torch, build=row.build, installed=installed, command=command)
+
+
+_SHOWN = 3
+
+
+def _lacking(choice: Choice) -> Iterator[Text]:
+    """Why a torch that is right is to be installed again: what it loads is not there, and the line brings it."""
+    names = choice.host.lacking
+    if names and installed_is(choice):
+        more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+        text = "torch {version} is installed and what it loads is not, or of another major version: {names}"
+        yield Text(text, version=choice.host.torch, names=", ".join(names[:_SHOWN]) + more)
 
 
 def _in_doubt(choice: Choice, wish: Wish, tables: Tables) -> Iterator[Text]:

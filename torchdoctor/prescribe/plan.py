@@ -116,7 +116,8 @@ def plan_of(choice: Choice, wish: Wish, tables: Tables, index_base: str = "", in
     a project's file names, too. An image starts empty, whatever this host holds.
     """
     plan, python = _plan_of(choice, wish, tables, index_base), choice.host.python
-    first, last = superseded(choice, is_replaced=any(pin.name == "torch" for pin in plan.changes))
+    is_replaced = any(pin.name == "torch" for pin in plan.changes) and not installed_is(choice)
+    first, last = superseded(choice, is_replaced=is_replaced)
     plan = plan._replace(remove=tuple(dict.fromkeys((*plan.remove, *first))), orphans=last)
     if choice.host.left and not (choice.row and choice.row.is_of_conda) and not choice.host.owners.conda:
         plan = plan._replace(remove=tuple(dict.fromkeys(("torch", *plan.remove))))  # its entry passes for torch itself
@@ -146,8 +147,9 @@ def _plan_of(choice: Choice, wish: Wish, tables: Tables, index_base: str) -> Pla
     torch = Pin("torch", str(row.torch), label)
     right = {pin for pin, release in companions.items() if companion_is_right(choice, release)}
     owners = choice.host.owners
-    is_right = installed_is(choice) and not owners.conda
-    idle = set(choice.host.named or ()) - set(wish.companions) if is_right else set()  # perhaps of a group left out
+    stays = installed_is(choice) and not owners.conda
+    is_right = stays and not choice.host.lacking
+    idle = set(choice.host.named or ()) - set(wish.companions) if stays else set()  # perhaps of a group left out
     due = (*(() if is_right else (torch,)), *(pin for pin in companions if pin not in right and pin.name not in idle))
     passing = (pin.name for pin in due if pin in companions and _passes_for_it(companions[pin], choice))
     # Where conda's torch goes, pip's loses files to it and would still pass for whole.

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from torchdoctor.patterns import lazily
 from torchdoctor.readers.answers import Answers
 from torchdoctor.readers.live_project import PLACES, is_below, place_of
 from torchdoctor.recording import Recording, Want
@@ -14,7 +15,7 @@ from torchdoctor.recording import Recording, Want
 if TYPE_CHECKING:
     from torchdoctor.readers.project_torch import Kept
 
-_PYPROJECT = "pyproject.toml"
+_PYPROJECT, _RECIPE = "pyproject.toml", "Dockerfile"
 # The tool -> the files that may name packages for it. Those without a folder of a project lie in the current one.
 _FILES: Mapping[str, tuple[str, ...]] = {
     "uv-project": (_PYPROJECT,),
@@ -25,11 +26,17 @@ _FILES: Mapping[str, tuple[str, ...]] = {
     "conda": ("environment.yml", "environment.yaml"),
     "mamba": ("environment.yml", "environment.yaml"),
     "requirements": ("requirements.txt",),
+    "dockerfile": (_RECIPE,),
 }
-_IN_CURRENT = {"conda", "mamba", "requirements"}
+_IN_CURRENT = {"conda", "mamba", "requirements", "dockerfile"}
 _LOCKS_FOR_ALL = {"uv-project", "poetry", "pdm"}  # for every Python that the project allows; one table holds torch
 _NAME = re.compile(r"[A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?", re.ASCII)
 _LINE = re.compile(r"\s*(?:-\s+)?[\"']?(?:[\w./-]+::)?([A-Za-z0-9][\w.-]*)", re.ASCII)  # of a list of YAML, of pip's
+# Of a Dockerfile: a line that goes on in the next, what ends a command, and a word that may be a name.
+_GOES_ON = lazily(r"\\[ \t]*\r?\n")
+_ENDS = lazily(r"\n|&&|\|\|?|;")
+_INSTALLS = lazily(r"\b(?:install|add)\b(.*)")
+_WORD = lazily(r"(?<![\w./@+-])[A-Za-z0-9][\w.-]*(?![\w./-])")
 # Tables of dependencies bear this in their names, but those that only hold back what others bring.
 _DEPENDENCIES, _GROUPS = "dependencies", "dependency-groups"
 _BOUNDS = ("override-", "constraint-", "build-constraint-")
@@ -61,7 +68,7 @@ def named(recording: Recording, tool: str, names: tuple[str, ...]) -> tuple[str,
     for file, text in texts.items():
         if not any(word in text.lower() for word in may_name):
             continue
-        inside = _of_toml(text) if file.endswith(".toml") else _of_lines(text)
+        inside = _of_toml(text) if file.endswith(".toml") else _OF_TEXT.get(file, _of_lines)(text)
         if inside is None:
             return None
         found |= inside
@@ -114,6 +121,17 @@ def _is_member(answers: Answers, tool: str) -> bool:
 
 def _of_lines(text: str) -> set[str]:
     return {_plain(match[1]) for line in text.splitlines() if (match := _LINE.match(line))}
+
+
+def _of_recipe(text: str) -> set[str]:
+    """What the commands of a Dockerfile install by name; what a file that they read names is not told."""
+    lines = (line for line in text.splitlines(keepends=True) if not line.lstrip().startswith("#"))
+    parts = _ENDS.split(_GOES_ON.sub(" ", "".join(lines)))
+    found = (match[1] for part in parts if (match := _INSTALLS.search(part)))
+    return {_plain(word) for words in found for word in _WORD.findall(words)}
+
+
+_OF_TEXT = {_RECIPE: _of_recipe}
 
 
 def _of_toml(text: str) -> set[str] | None:

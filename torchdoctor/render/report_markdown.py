@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchdoctor.render.html.told import Told, commands, items, member, verdict, words
+from torchdoctor.render.html.told import Told, causes, commands, items, member, verdict, words
 from torchdoctor.render.line import Line
 from torchdoctor.render.markdown import fenced
 
@@ -26,20 +26,14 @@ def _lines(report: Told) -> Iterator[str]:
     yield ": ".join(verdict(report))
     yield ""
     yield from _about(report)
-    told = items(report.get("findings"))
-    ids = {finding.get("id") for finding in told}
-    roots = [finding for finding in told if finding.get("explained_by") not in ids]
-    for finding in roots[:_MOST_FINDINGS]:
-        yield from _finding(finding, [str(other.get("id")) for other in told if _follows(other, finding)])
+    roots = list(causes(report))
+    for finding, echoes in roots[:_MOST_FINDINGS]:
+        yield from _finding(finding, [str(echo.get("id")) for echo in echoes])
     if len(roots) > _MOST_FINDINGS:
         yield f"{len(roots) - _MOST_FINDINGS} more findings are in the report itself"
     yield from _smoke(report)
     yield ""
     yield f"torchdoctor {report.get('torchdoctor')}, tables of {report.get('tables')}"
-
-
-def _follows(finding: Told, cause: Told) -> bool:
-    return finding.get("explained_by") == cause.get("id")
 
 
 def _about(report: Told) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from torchdoctor.render.html.markup import command, folded, listed, nonempty, table, text
-from torchdoctor.render.html.told import Told, commands, items, member, words
+from torchdoctor.render.html.told import Told, causes, commands, items, member, words
 
 _FIXERS = {"admin": "the host's administrator: ", "provider": "the provider of this machine: "}
 SEVERITIES = ("error", "warning", "info")
@@ -13,13 +13,9 @@ SEVERITIES = ("error", "warning", "info")
 
 def findings(report: Told) -> Iterator[str]:
     """A card for each root cause; what follows from it is folded into it."""
-    told = items(report.get("findings"))
-    ids = {finding.get("id") for finding in told}
-    roots = [finding for finding in told if finding.get("explained_by") not in ids]
-    for index, finding in enumerate(roots):
-        echoes = [other for other in told if other.get("explained_by") == finding.get("id")]
+    for index, (finding, echoes) in enumerate(causes(report)):
         yield _card(finding, echoes, index)
-    if not told:
+    if not items(report.get("findings")):
         yield "<p>No check found anything.</p>"
 
 
@@ -47,7 +43,7 @@ def _card(finding: Told, echoes: Sequence[Told], index: int) -> str:
 def severity_of(finding: Told) -> str:
     """The severity; of what is none, a remark."""
     told = finding.get("severity")
-    return str(told) if told in SEVERITIES else "info"
+    return str(told) if isinstance(told, str) and told in SEVERITIES else "info"
 
 
 def _place(finding: Told) -> str:

@@ -88,7 +88,7 @@ def checks(report: Told) -> Iterator[str]:
         ]
         inner = [table(title, ("check", "why"), rows)]
         yield "".join(inner) if outcome == "crashed" else folded(f"{title} ({len(rows)})", inner)
-    ran = [(text(item.get("id")), text(item.get("outcome"))) for item in told if item.get("outcome") in _RAN]
+    ran = [(text(item.get("id")), text(item.get("outcome"))) for item in told if str(item.get("outcome")) in _RAN]
     yield folded(f"Passed, or found something ({len(ran)})", [table("Checks that ran", ("check", "outcome"), ran)])
 
 

@@ -39,6 +39,16 @@ def words(value: object) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
+def causes(report: Told) -> Iterator[tuple[Told, list[Told]]]:
+    """The findings that nothing in the report explains, each with those that follow from it."""
+    told = items(report.get("findings"))
+    ids = [finding.get("id") for finding in told]
+    for finding in told:
+        if finding.get("explained_by") is None or finding["explained_by"] not in ids:
+            name = finding.get("id")
+            yield finding, [other for other in told if name is not None and other.get("explained_by") == name]
+
+
 def commands(remedy: Told) -> list[str]:
     """The lines to type."""
     told = remedy.get("commands")
