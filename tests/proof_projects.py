@@ -70,12 +70,13 @@ class Project(NamedTuple):
     at: str = ""  # the table that names torch, where it is another than that of the project
     pythons: str = ""  # which the project allows: that of the tests alone, unless said
     asked: str = ""  # the versions asked for, where several would do
+    of_file: bool = False  # none are asked for: those of the project's own file are to be kept to
     more: tuple[tuple[str, str], ...] = ()
     folder: str = "project"
 
     def __str__(self) -> str:
         before = "from-" + "-".join(self.before) if self.before else "drifted" if self.drifted else "fresh"
-        said = [self.torch] * (self.torch != TORCH) + ["nightly"] * self.nightly
+        said = [self.torch] * (self.torch != TORCH) + ["nightly"] * self.nightly + ["as-the-file-says"] * self.of_file
         said += [f"in-{self.at}"] * bool(self.at) + [f"for-{self.pythons}"] * bool(self.pythons)
         return "-".join([self.tool, before, "to", *self.targets, *said])
 
@@ -88,7 +89,8 @@ class Project(NamedTuple):
         self._begin(environment)
         for target in self.targets:
             pins = {**_PINS[self.torch], **({} if self.torch != NEWEST or target.startswith("cu13") else BESIDE_OTHERS)}
-            asked = ("--torch", self.asked or self.torch, "--backend", target, "--with", "torchvision,torchaudio")
+            named = () if self.of_file else ("--torch", self.asked or self.torch)
+            asked = (*named, "--backend", target, "--with", "torchvision,torchaudio")
             self._move(environment, target, *asked, pins=pins)
         if self.nightly:
             self._move(environment, "cpu", "--nightly", "--allow-inferred", pins=pins)

@@ -1,4 +1,4 @@
-"""Report objects for the page, the text and the bundle: of every case, one that shows everything, one that is hostile."""
+"""Report objects for the page, the text and the bundle: of a case, one with everything, one that is hostile."""
 
 from __future__ import annotations
 
@@ -91,7 +91,9 @@ def everything(tables: Tables) -> Told:
         "smoke": tests,
         "code": [code],
         "checks": [*told["checks"], crashed],
-        "targets": [{"name": "T4 farm", "verdict": "will-not-run", "why": "no code for sm_75", "change": "torch cu126"}],
+        "targets": [
+            {"name": "T4 farm", "verdict": "will-not-run", "why": "no code for sm_75", "change": "torch cu126"}
+        ],
         "ignored": [{"id": "newer-torch", "summary": "torch is old", "reason": "frozen", "until": "2027-01-01"}],
     }
 

@@ -147,7 +147,10 @@ def test_each_page_has_the_same_parts(name: str) -> None:
     assert lines[2].endswith(".")
     assert re.findall(r"^## (.*)$", text, re.MULTILINE) == HEADINGS
     assert max(map(len, lines)) <= 150
-    assert all(part.strip() for part in re.split(r"^## .*$", text, flags=re.MULTILINE))
+    parts = dict(zip(HEADINGS, re.split(r"^## .*$", text, flags=re.MULTILINE)[1:], strict=True))
+    assert all(len(part.split()) > 3 for heading, part in parts.items() if heading != "Sources")
+    assert re.search(r'^- ".+"', parts["What not to believe"], re.MULTILINE)  # what people say, and what is so
+    assert re.search(r"^- \S", parts["Sources"], re.MULTILINE)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -215,7 +215,7 @@ MAC: dict[str, object] = {
 
 @pytest.mark.parametrize(
     ("version", "torch"),
-    [("14", "2.15.0"), ("14.0", "2.15.0"), ("15", "2.15.0"), ("13", "2.11.0"), ("13.6", "2.11.0")],
+    [("14", "2.15.0"), ("14.0", "2.15.0"), ("15", "2.15.0"), ("13", "2.8.0"), ("13.6", "2.8.0")],
 )
 def test_a_macos_without_a_minor_number_is_its_first(version: str, torch: str) -> None:
     choice = choose(describe({**MAC, "os_version": version}, TABLES), Wish(), TABLES)

@@ -64,6 +64,15 @@ def told(tool: str, file: str, text: str, python: dict[str, object] = SYSTEM) ->
         ("mamba", "environment.yaml", "dependencies:\n- pip:\n  - torchaudio==2.9.1\n#- torchvision\n", BOTH[1:]),
         ("requirements", "requirements.txt", "-r x.txt\ntorch\ntorchvision==0.2 # torchaudio\n", VISION),
         ("pip", "requirements.txt", "torchvision\n", None),
+        ("dockerfile", "Dockerfile", 'RUN pip install torch torchvision "torchaudio>=2"\n', BOTH),
+        ("dockerfile", "Dockerfile", "RUN pip install \\\n  # torchaudio\n  torch \\\n  torchvision==0.2\n", VISION),
+        ("dockerfile", "Dockerfile", 'RUN ["uv", "pip", "install", "torch", "torchvision[a]"]\n', VISION),
+        ("dockerfile", "Dockerfile", "RUN conda install pytorch::torchvision\n", VISION),
+        ("dockerfile", "Dockerfile", "RUN <<EOF\nuv add torchaudio\nEOF\n", BOTH[1:]),
+        ("dockerfile", "Dockerfile", "RUN pip install torch && python -c 'import torchvision'\n", NONE),
+        ("dockerfile", "Dockerfile", "RUN pip uninstall -y torchvision; pip install ./torchaudio\n", NONE),
+        ("dockerfile", "Dockerfile", "# RUN pip install torchvision\nRUN pip install x-torchaudio\n", NONE),
+        ("dockerfile", "requirements.txt", "torchvision\n", None),
     ],
 )
 def test_names(tool: str, file: str, text: str, names: tuple[str, ...] | None) -> None:

@@ -41,6 +41,7 @@ CELLS = [
     # Each line asks for the torch of the other: all of them change before anything is locked.
     Project("uv-project", ("cpu", "cu126"), ALL_FROM_PYPI, at="last-apart", torch=OLD, asked="==2.8.0"),
     Project("uv-project", ("cpu", "cu126"), ("torch==2.13.0",), at="two-alike"),
+    *(Project(tool, ("cu126",), ("torch>=2.8,<2.10",), of_file=True) for tool in LOCKING),
     Project("hatch", ("cpu", "cu126")),
     Project("hatch", ("cpu", "cu130"), torch=NEWEST),
 ]

@@ -78,6 +78,16 @@ def from_places() -> Iterator[Cell]:
     yield Cell("auto", State("cpu", (all_of("cpu"),)), "cu126")
 
 
+def without_what_torch_loads() -> Iterator[Cell]:
+    """The right torch, and not one of the libraries that it asks for: the line brings them."""
+    alone = State("right-alone-without-libraries", ((f"--no-deps torch=={TORCH}+cu126", "whl/cu126"),))
+    some = State("right-but-for-one", (all_of("cu126"),), ("nvidia-nccl-cu12",))
+    for state in (alone, some):
+        yield pip(state, "cu126", words=("--if-needed",))
+        yield uv(state, "cu126", words=("--if-needed",))
+    yield pip(alone, "cu126")._replace(pip="oldest")
+
+
 def of_the_newest() -> Iterator[Cell]:
     """Companions whose wheels no longer say which build they are for, or stand on PyPI alone."""
     for make in (pip, uv):
@@ -88,7 +98,9 @@ def of_the_newest() -> Iterator[Cell]:
         yield make(NOTHING, "cu130", torch=NEWEST, words=BOTH)
 
 
-@pytest.mark.parametrize("cell", [*from_settings(), *from_places(), *of_the_newest()], ids=str)
+@pytest.mark.parametrize(
+    "cell", [*from_settings(), *from_places(), *without_what_torch_loads(), *of_the_newest()], ids=str
+)
 def test_untidy(cell: Cell, proofs: Proofs) -> None:
     proofs.wait_for(cell)
 

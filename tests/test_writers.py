@@ -20,7 +20,8 @@ from torchdoctor.prescribe.host import Host, Installed, with_named, with_oldest
 from torchdoctor.prescribe.install import Install, install_of
 from torchdoctor.prescribe.writers import choose_for
 from torchdoctor.prescribe.writing import ASK_AGAIN, Writing, writing_for
-from torchdoctor.readers.project_torch import kept_by_pixi, kept_in
+from torchdoctor.readers.project_pixi import kept_by_pixi
+from torchdoctor.readers.project_torch import kept_in
 from torchdoctor.records import replace
 from torchdoctor.tables import Tables
 from torchdoctor.values import CudaVersion

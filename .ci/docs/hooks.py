@@ -1,3 +1,4 @@
+# noqa: INP001 - a script of the build, in no package
 """What MkDocs is told beside docs/: the pages of the findings, the tables, and the answers of docs/select/.
 
 Nothing of it is written into docs/. Links that lead out of docs/ (``../torchdoctor/pages/en/...``) are right in a
@@ -13,13 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import select_data
+from mkdocs.structure.files import File, Files
+
 from torchdoctor.checks import all_checks
 from torchdoctor.commands.explain import PAGES, meanings
 from torchdoctor.fleet.findings import IDS as FLEET
 from torchdoctor.lint.rules import all_rules
 from torchdoctor.net.verdict import IDS as NET
-
-from mkdocs.structure.files import File, Files
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
@@ -31,7 +32,7 @@ _COPIED = ("action.yml", ".pre-commit-hooks.yaml", "examples/triage.py")  # what
 _COG = re.compile(r"<!-- \[\[\[.*?\]\]\] -->\n", re.DOTALL)
 _LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#)([^)#\s]+)")
 _FAMILIES = {
-    "build": "The torch build", "install": "Installing", "driver": "Driver and GPU", "toolkit": "Toolkits and compilers",
+    "build": "The torch build", "install": "Installing", "driver": "Driver and GPU", "toolkit": "Compilers, toolkits",
     "runtime": "Libraries and the loader", "host": "Place and system", "code": "The program itself",
     "hygiene": "The environment", "policy": "The policy (`--require`)", "predict": "Other hosts (`--for`)",
     "lint": "Files of a project (`lint`)", "fleet": "Many hosts (`fleet`)", "net": "The ranks of a job (`net`)",
@@ -60,16 +61,19 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
     return _LINK.sub(lambda found: _turned(found[0], where, page.file.src_uri), _COG.sub("", markdown))
 
 
+def on_page_content(html: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001
+    """Let the keyboard scroll what is wider than the page."""
+    return html.replace("<pre>", '<pre tabindex="0">')
+
+
 def _turned(link: str, where: str, uri: str) -> str:
     """A link of the file ``where`` in the checkout as a link of the page ``uri`` in the site."""
     target = posixpath.normpath(posixpath.join(posixpath.dirname(where), link))
     if target.startswith("docs/") or not link.startswith(".."):
         return link
     folder, name = posixpath.split(target)
-    if folder in _PLACES:
-        target = f"{_PLACES[folder]}/{name}"
-    else:
-        target = _PLACES.get(target, f"files/{target.lstrip('.')}")
+    copied = f"files/{target.lstrip('.')}"
+    target = f"{_PLACES[folder]}/{name}" if folder in _PLACES else _PLACES.get(target, copied)
     return posixpath.relpath(target, posixpath.dirname(uri) or ".")
 
 
@@ -79,7 +83,12 @@ def _compact(value: Any) -> str:
 
 def findings_list() -> str:
     """Every finding with its page, by what it is about."""
-    lines = ["# Findings", "", "What torchdoctor can find, each with its page: the same that `torchdoctor explain ID` prints.", ""]
+    lines = [
+        "# Findings",
+        "",
+        "What torchdoctor can find, each with its page: the same that `torchdoctor explain ID` prints.",
+        "",
+    ]
     for family, rows in _by_family().items():
         lines += [f"## {_FAMILIES[family]}", "", "| finding | usual severity | meaning |", "|---|---|---|"]
         lines += [f"| [{name}]({name}.md) | {severity} | {meaning} |" for name, severity, meaning in rows]

@@ -1,3 +1,4 @@
+# noqa: INP001 - a script of the build, in no package
 """The answers of docs/select/: every combination that the page offers, through the solver, as compact JSON.
 
 ``data()`` is ``{"tables", "pythons", "tools", "systems", "names", "models", "texts", "answers"}``. A system's ``index``
@@ -17,12 +18,10 @@ from torchdoctor.prescribe.decide import Decision, decide
 from torchdoctor.prescribe.described import describe
 from torchdoctor.prescribe.writing import Writing
 from torchdoctor.tables import Tables
-from torchdoctor.tables.gpu_models import GpuModel
 from torchdoctor.toml import loads
 
 OFFERED = Path(__file__).parents[2] / "docs" / "select" / "offered.toml"
 NONE = "none"
-_REJECTED = 4  # so many builds passed over are shown
 
 
 class Interned:
@@ -47,14 +46,15 @@ def data(tables: Tables | None = None) -> dict[str, Any]:
     texts, answers = Interned(), Interned()
     pythons = [str(tag) for tag in known.pythons.current()]
     systems = [
-        {**_shown(system, offered, known), "index": [
+        {**_shown(system, known), "index": [
             answers.place(_in_places(answer, texts)) for answer in _answers(system, pythons, offered["tools"], known)
         ]}
         for system in offered["system"]
     ]  # fmt: skip
     return {
         "tables": known.date, "pythons": pythons, "tools": offered["tools"], "systems": systems,
-        "names": offered["names"], "models": models(offered, known), "texts": texts.values, "answers": answers.values,
+        "names": {**offered["names"], **offered["tool_names"]},
+        "models": models(offered, known), "texts": texts.values, "answers": answers.values,
     }  # fmt: skip
 
 
@@ -76,12 +76,15 @@ def _answers(system: Mapping[str, Any], pythons: list[str], tools: list[str], ta
     for given in hosts(system, pythons):
         host = describe(given, tables)
         of_wheels = decide(host, Wish(), Writing(tool="pip", asked=True), tables)
+        explained = _explained(of_wheels)
         for tool in tools:
             writing = Writing(tool=tool, asked=True)
             if tool == "conda":
-                yield _answer(decide(host, Wish(), writing, tables))
-            else:  # what is chosen is the same for all that install wheels
-                yield _answer(of_wheels._replace(writing=writing))
+                of_conda = decide(host, Wish(), writing, tables)
+                yield {**_answer(of_conda), **_explained(of_conda)}
+            else:  # what is chosen, and passed over, is the same for all that install wheels
+                answer = _answer(of_wheels._replace(writing=writing))
+                yield {**answer, **explained} if "torch" in answer else answer
 
 
 def _answer(decision: Decision) -> dict[str, Any]:
@@ -89,16 +92,25 @@ def _answer(decision: Decision) -> dict[str, Any]:
     if refusal := decision.refusal(require_gpu=False):
         return {"reason": [str(refusal[0])], "change": str(refusal[1] or "")}
     try:
-        install = decision.install(explain=True)
-    except UsageError as error:
+        install = decision.install(explain=False)
+    except UsageError as error:  # the tool cannot do it
         return {"reason": [str(error)]}
-    upgrade = install.upgrade
     return {
         "torch": install.torch or "", "build": install.build or "", "commands": list(install.commands),
         "file": install.file, "lines": list(install.lines), "reason": [str(text) for text in install.why],
-        "not": [f"{item.torch} {item.build}: {item.reason}" for item in install.rejected[:_REJECTED]],
-        "upgrade": f"{upgrade.min_driver}: torch {upgrade.row.torch} {upgrade.row.build.name}" if upgrade else "",
     }  # fmt: skip
+
+
+def _explained(decision: Decision) -> dict[str, Any]:
+    """What ``install-cmd --explain`` alone says: more reasons, builds passed over, what a newer driver would allow."""
+    if decision.refusal(require_gpu=False):
+        return {}
+    told, install = decision.install(explain=False).why, decision.install(explain=True)
+    more = [str(text) for text in install.why[len(told) :]]
+    passed_over = [f"torch {item.torch} {item.build}: {item.reason}" for item in install.rejected]
+    newer = install.upgrade
+    upgrade = f"{newer.min_driver} or newer: torch {newer.row.torch} {newer.row.build.name}" if newer else ""
+    return {"more": more, "not": passed_over, "upgrade": upgrade}
 
 
 def _in_places(answer: Mapping[str, Any], texts: Interned) -> dict[str, Any]:
@@ -109,7 +121,7 @@ def _in_places(answer: Mapping[str, Any], texts: Interned) -> dict[str, Any]:
     }
 
 
-def _shown(system: Mapping[str, Any], offered: Mapping[str, Any], tables: Tables) -> dict[str, Any]:
+def _shown(system: Mapping[str, Any], tables: Tables) -> dict[str, Any]:
     drivers = [[driver, _driver_label(driver, system, tables)] for driver in system.get("drivers", [NONE])]
     return {**{key: system[key] for key in ("id", "label", "host", "gpus")}, "drivers": drivers}
 
@@ -129,15 +141,15 @@ def _driver_label(driver: str, system: Mapping[str, Any], tables: Tables) -> str
 def models(offered: Mapping[str, Any], tables: Tables) -> dict[str, str]:
     """The names of GPUs that the page finds, and what it chooses for each."""
     wanted = {gpu for system in offered["system"] for gpu in system["gpus"]}
-    named = {name: arch for row in tables.gpu_models.rows for name, arch in _names(row) if arch in wanted}
-    for row in tables.amd_gpus.rows:
-        chips = tables.amd_gpus.named(row.name)
-        if len(chips) == 1 and str(row.gfx) in wanted:
-            named[row.name] = str(row.gfx)
-    return dict(sorted(named.items()))
+    names = [name for row in tables.gpu_models.rows for name in (row.name, *row.other_names)]
+    codes = {name: _code_of(name, tables) for name in (*names, *(row.name for row in tables.amd_gpus.rows))}
+    return {name: code for name, code in sorted(codes.items()) if code in wanted}
 
 
-def _names(row: GpuModel) -> Iterator[tuple[str, str]]:
-    if row.compute_capability and not row.tegra:
-        for name in (row.name, *row.other_names):
-            yield name, row.compute_capability.sm
+def _code_of(name: str, tables: Tables) -> str:
+    """The compute capability or gfx number that a name alone decides; empty where it does not, and of a Jetson."""
+    chips = tables.amd_gpus.named(name)
+    if len(chips) == 1:
+        return str(next(iter(chips)))
+    model = tables.gpu_models.by_name(name)
+    return model.compute_capability.sm if model and model.compute_capability and not model.tegra else ""

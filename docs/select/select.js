@@ -71,10 +71,10 @@ function node(tag, content, parts = []) {
   return made;
 }
 
-/** Fill a select; what was chosen stays where it is still offered. */
+/** Fill a select; what was chosen stays where it is still offered. What was the only choice was no choice. */
 function fill(id, pairs) {
   const select = at(id);
-  const before = select.value;
+  const before = select.disabled ? undefined : select.value;
   select.replaceChildren(...pairs.map(([value, label]) => new Option(label, value)));
   const kept = pairs.some(([value]) => value === before);
   if (kept) select.value = before;
@@ -91,12 +91,14 @@ function refill() {
   const system = systemOf(at("system").value);
   fill("gpu", system.gpus.map((gpu) => [gpu, gpuLabel(gpu)]));
   const drivers = driversFor(system, at("gpu").value);
-  if (!fill("driver", drivers)) at("driver").value = drivers[Math.max(0, drivers.length - 2)][0];
+  if (!fill("driver", drivers)) at("driver").value = drivers[Math.max(0, drivers.length - 2)][0]; // the newest may be new to all
   at("find").disabled = system.gpus.length === 1;
 }
 
+/** Lines of commands; folded between words alone, since a browser would fold after each hyphen. */
 function codeBlock(lines) {
-  const pre = node("pre", "", [node("code", lines.join("\n"))]);
+  const words = lines.join("\n").split(/(\s+)/).map((word) => (word.trim() ? node("span", word) : word));
+  const pre = node("pre", "", [node("code", "", words)]);
   pre.tabIndex = 0;
   return pre;
 }
@@ -126,7 +128,7 @@ function installed(answer) {
     parts.push(codeBlock(answer.commands), copyButton(answer.commands));
   }
   return parts.concat(
-    list("Why", answer.reason ?? []),
+    list("Why", [...(answer.reason ?? []), ...(answer.more ?? [])]),
     list("With a newer driver", answer.upgrade ? [`driver ${answer.upgrade}`] : []),
     list("Not taken", answer.not ?? []),
   );
@@ -161,7 +163,7 @@ function start() {
   fill("system", SELECT_DATA.systems.map((system) => [system.id, system.label]));
   fill("python", SELECT_DATA.pythons.map((python) => [python, python]));
   at("python").value = SELECT_DATA.pythons[1];
-  fill("tool", SELECT_DATA.tools.map((tool) => [tool, tool]));
+  fill("tool", SELECT_DATA.tools.map((tool) => [tool, SELECT_DATA.names[tool]]));
   at("models").replaceChildren(...Object.keys(SELECT_DATA.models).map((name) => new Option(name, name)));
   at("scope").textContent = `${offered().length} combinations, computed from the tables of ${SELECT_DATA.tables}.`;
   at("system").value = "linux";

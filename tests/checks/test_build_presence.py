@@ -120,7 +120,6 @@ NOT_FOUND = [
     # a CPU build on hosts where no GPU could be used
     ("torch-cpu-build", host(CPU, driver="")),
     ("torch-cpu-build", host(CPU, RYZEN, driver="")),
-    ("torch-cpu-build", host(CPU, RADEON, driver="")),
     ("torch-cpu-build", host(CPU, Gpu(vendor="intel", name="Intel(R) UHD Graphics 770"), driver="")),
     ("torch-cpu-build", host(torch("2.15.0+cpu", "cpu"), gpu("NVIDIA GeForce GT 610", "2.1"))),
     ("torch-cpu-build", host(CPU, replace(RTX_4090, driver_sees=False))),
@@ -287,6 +286,21 @@ def test_a_jetson_has_a_gpu_even_when_none_is_listed(l4t: str | None, tables: Ta
     assert finding.row
     assert finding.row.key == "2.4.1+cpu linux aarch64"
     assert only("torch-cpu-build", facts, tables).evidence
+
+
+@pytest.mark.parametrize(
+    ("card", "is_told"),
+    [
+        (RADEON, True),
+        (RYZEN, False),
+        (replace(RADEON, gfx=GfxId.parse("gfx803"), name="AMD Radeon RX 580"), False),
+        (replace(RADEON, gfx=Unknown("gfx id")), False),
+        (Gpu(vendor="intel", name="Intel(R) Arc(TM) B580 Graphics"), True),
+        (Gpu(vendor="intel", name="Intel(R) UHD Graphics 770"), False),
+    ],
+)
+def test_a_card_of_another_vendor_is_wasted_as_well(card: Gpu, is_told: bool, tables: Tables) -> None:
+    assert bool(found("torch-cpu-build", host(CPU, card, driver=""), tables)) is is_told
 
 
 def test_the_origin_of_the_wheel_is_believed_before_its_label(tables: Tables) -> None:

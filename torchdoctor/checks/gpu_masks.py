@@ -13,6 +13,7 @@ from torchdoctor.values import visible_count
 
 EMPTY_MIG = "enabled-without-instance"
 HIDE_ALL = frozenset({"", "-1", "none", "NoDevFiles"})
+_OF_AMD = ("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL")
 _UNSET = Remedy(
     Text("Remove the variable, or name GPUs that exist"), (unsetting("CUDA_VISIBLE_DEVICES"), "nvidia-smi -L")
 )
@@ -39,6 +40,28 @@ def masked(facts: Facts, gpus: Sequence[Gpu]) -> Iterator[Finding]:
         severity=_milder(facts) if mask.strip() in HIDE_ALL else severity(facts),
         confidence="certain" if is_sure else "likely",
     )
+
+
+def masked_for_amd(facts: Facts) -> Iterator[Finding]:
+    """A variable of HIP or ROCr leaves none of AMD's GPUs; those of CUDA count for HIP too."""
+    build = value_or(facts.torch.build, None)
+    gpus = [gpu for gpu in value_or(facts.gpus, ()) if value_or(gpu.vendor, "") == "amd"]
+    if build is None or build.backend != "rocm" or not gpus:
+        return
+    for name in _OF_AMD:
+        mask = value_or(facts.env.get(name), None)
+        if mask is None or mask.strip() not in HIDE_ALL:
+            continue
+        if not mask and not facts.env.complete and facts.torch.cuda_available is not False:
+            continue
+        yield Finding(
+            summary=Text("{variable}='{mask}' hides every GPU", variable=name, mask=mask),
+            why=Text("The value names no GPU, so torch sees none, whatever driver and build are."),
+            evidence=(seen(facts, f"env.{name}", mask), seen(facts, "gpus", len(gpus))),
+            remedies=(Remedy(Text("Remove the variable, or name GPUs that exist"), (unsetting(name), "rocminfo")),),
+            severity=_milder(facts),
+        )
+        return
 
 
 def masked_in_full(facts: Facts) -> Iterator[Finding]:

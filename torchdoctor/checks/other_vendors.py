@@ -50,6 +50,18 @@ def has_rocm_build(facts: Facts, tables: Tables, gfx: GfxId) -> bool:
     return any(holds(row, gfx) for row in rows_for(facts, tables, "rocm"))
 
 
+def is_served_card(facts: Facts, tables: Tables, gpu: Gpu) -> bool:
+    """Whether it is a card of its own, AMD's or Intel's, for which this host can have a build with code."""
+    if value_or(gpu.vendor, "") == "intel":
+        name, pci_id = value_or(gpu.name, "") or "", value_or(gpu.pci_id, "") or ""
+        is_card = bool(rows_for(facts, tables, "xpu")) and is_for_xpu(name)
+        return is_card and tables.xpu_devices.is_served(pci_id, name) is not False
+    gfx = value_or(gpu.gfx, None) if value_or(gpu.vendor, "") == "amd" else None
+    if gfx is None or tables.amd_gpus.is_integrated(gfx, value_or(gpu.name, "") or ""):
+        return False
+    return has_rocm_build(facts, tables, gfx) or _on_amds_index(facts, tables, gfx)
+
+
 def right_build(facts: Facts, tables: Tables, gpus: Sequence[Gpu]) -> Iterator[Remedy]:
     """Say for each vendor how to come by the build for its GPUs, or that there is no official one."""
     for vendor in dict.fromkeys(value_or(gpu.vendor, "") for gpu in gpus):

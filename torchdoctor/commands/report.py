@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 _NAME_IT = "name what to make: --html FILE.html, --markdown, or --bundle FILE.zip"
 _STDOUT = "-"
+_OF_THIS_HOST = ("static", "no_smoke", "no_bench", "level", "repro", "xray", "python", "timeout")
+_OF_JUDGING = ("require", "ignore", "select", "require_gpu", "shell")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -101,15 +103,14 @@ def _refuse(options: argparse.Namespace) -> None:
     if len(named) > len(set(named)):
         raise UsageError("report: two forms for one file: give each a file of its own")
     refuse_idle(options)
-    run_here = next(
-        (name for name in ("static", "no_smoke", "no_bench", "level", "python") if _given(options, name)), ""
-    )
-    if options.source and run_here:
-        raise UsageError(f"report: --{run_here.replace('_', '-')} is of this host, and --from of a file: leave one out")
+    if options.source and (idle := _given(options, _OF_THIS_HOST)):
+        raise UsageError(f"report: {idle} is of this host, and --from of a file: leave one out")
 
 
-def _given(options: argparse.Namespace, name: str) -> bool:
-    return getattr(options, name) not in (None, False)
+def _given(options: argparse.Namespace, names: tuple[str, ...]) -> str:
+    """The first of the options that was given."""
+    found = next((name for name in names if getattr(options, name) not in (None, False, [])), "")
+    return f"--{found.replace('_', '-')}" if found else ""
 
 
 def _try(path: str) -> None:
@@ -128,6 +129,8 @@ def _made(options: argparse.Namespace, tables: Tables) -> tuple[Mapping[str, Any
     if recording is not None:
         recording = redacted(recording, redactor)
         report = _judged(recording, options, tables)
+    elif idle := _given(options, _OF_JUDGING):
+        raise UsageError(f"report: {idle} is of judging, and a report is judged already: give --from its recording")
     else:
         request_of(options, of_text=True)  # which settles the threshold
     return _clean(report, redactor), recording

@@ -149,7 +149,8 @@ def _system(facts: Facts, own: Os, host: Host) -> Os:
     if is_image(facts):
         return own
     version = own.version if isinstance(host.os_version, Unknown) else str(host.os_version)
-    libc = host.libc if isinstance(host.libc, Libc) else own.libc
+    is_without = host.os in {"macos", "windows"}  # of that name: their wheels ask for no C library
+    libc = None if is_without else host.libc if isinstance(host.libc, Libc) else own.libc
     return replace(own, version=version, libc=libc)
 
 

@@ -76,7 +76,7 @@ def _by_key(given: Mapping[str, Any]) -> dict[str, Any]:
 def _libc(given: dict[str, Any], tables: Tables) -> Any:
     """Taken out of the description: where no system is named, the one that has a choice of them is meant."""
     if "libc" not in given:
-        return Host().libc
+        return None if given.get("os") in {"macos", "windows"} else Host().libc
     return describe({"os": _value("os", given.get("os", "linux")), "libc": given.pop("libc")}, tables).libc
 
 

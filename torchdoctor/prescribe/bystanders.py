@@ -77,8 +77,8 @@ def made_for_older(choice: Choice, plan: Plan, wish: Wish, tables: Tables) -> It
 
 def _broken(line: str, host: Host, coming: str) -> str:
     """What the line requires, where the torch that is there has it and the new one has not; else empty."""
-    requirement = _read(line)
-    if requirement is None or not _counts(requirement, host):
+    requirement = read_requirement(line)
+    if requirement is None or not counts(requirement, host):
         return ""
     there = host.torch if isinstance(host.torch, str) else ""
     if there and not _takes(requirement, there):
@@ -86,7 +86,8 @@ def _broken(line: str, host: Host, coming: str) -> str:
     return "" if _takes(requirement, coming) else str(requirement.specifier)
 
 
-def _read(line: str) -> Requirement | None:
+def read_requirement(line: str) -> Requirement | None:
+    """The requirement; None where the line is none."""
     from packaging.requirements import InvalidRequirement, Requirement
 
     try:
@@ -95,7 +96,7 @@ def _read(line: str) -> Requirement | None:
         return None
 
 
-def _counts(requirement: Requirement, host: Host) -> bool:
+def counts(requirement: Requirement, host: Host) -> bool:
     """Whether the marker holds on this host; one for an extra does not, since who asked for it is not known."""
     if requirement.marker is None:
         return True

@@ -231,10 +231,24 @@ class Judge:
 
     def _os(self, row: TorchBuild) -> Obstacle | None:
         needs, version = self._macos_floor(row), self.host.os_version
-        if needs is None or version is None or isinstance(version, Unknown) or version.reaches(needs):
+        if needs is None or version is None or isinstance(version, Unknown):
             return None
+        if version.reaches(needs):
+            return self._apple_gpu(row, version)
         text = Text("needs macOS {needs} or newer, this host has {version}", needs=needs, version=version)
         return Obstacle("os", text, str(needs))
+
+    def _apple_gpu(self, row: TorchBuild, version: Version) -> Obstacle | None:
+        """A release that installs here and computes on the processor alone, where an older one can use the GPU."""
+        if row.build.name != "mps" or self.wish.backend == "cpu" or self.wish.torch is not None:
+            return None
+        floor, usable = self.tables.mps_floors.of(row.torch), self.tables.mps_floors.newest_on(version)
+        if floor is None or usable is None or version.reaches(floor.macos_min):
+            return None
+        text = Text(
+            "uses the Apple GPU from macOS {needs} on, this host has {version}", needs=floor.macos_min, version=version
+        )
+        return Obstacle("os", text, str(floor.macos_min))
 
     def _macos_floor(self, row: TorchBuild) -> Version | None:
         if row.os_min is None:

@@ -51,6 +51,10 @@ def decide(host: Host, wish: Wish, writing: Writing, tables: Tables) -> Decision
     may_stay = not host.lacking and (choice.jetson is None or wish == Wish())
     stays = unjudged(host, writing, known, wish) if may_stay else None
     gap = gap_beside(host, wish) if stays else None
+    if writing.kept and not stays:
+        from torchdoctor.prescribe.own_range import within  # of no use without a file of a project
+
+        choice, wish = within(choice, wish, writing, lambda narrow: _choose(host, narrow, known))
     if choice.runs and not stays:
         gap = in_the_way(host, writing, gone_of(choice, wish, writing, known))
     return Decision(choice, with_backend(host, wish, known), writing, known, stays, gap)

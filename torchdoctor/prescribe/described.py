@@ -35,8 +35,11 @@ def describe(given: Mapping[str, Any], tables: Tables, base: Host | None = None)
     if "python" in given:
         fields |= {"bits": 64, "implementation": "cpython"}
     _refuse_contradictions(given, fields)
-    if base is None and fields["os"] != "linux":
+    is_other = base is None or "os" in given
+    if is_other and fields["os"] != "linux":
         fields["libc"] = None
+    if is_other and fields["os"] == "macos":
+        fields["driver"] = None
     return replace(base, **fields) if base else Host(**fields)
 
 

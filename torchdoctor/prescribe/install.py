@@ -76,6 +76,7 @@ def install_of(choice: Choice, wish: Wish, writing: Writing, tables: Tables, *, 
         *_lacking(choice),
         *said(plan, writing),
         *_past_the_mirror(plan, writing),
+        *_of_project(choice, wish, writing, tables),
         *_without(choice, wish, writing, tables),
         *_in_doubt(choice, wish, tables),
         *_beside_jetsons(choice, plan, wish),
@@ -197,7 +198,7 @@ def _lacking(choice: Choice) -> Iterator[Text]:
     names = choice.host.lacking
     if names and installed_is(choice):
         more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-        text = "torch {version} is installed and what it loads is not, or of another major version: {names}"
+        text = "torch {version} is installed, and these are missing or of another major version: {names}"
         yield Text(text, version=choice.host.torch, names=", ".join(names[:_SHOWN]) + more)
 
 
@@ -276,6 +277,14 @@ def _bystanders(choice: Choice, plan: Plan, wish: Wish, writing: Writing, tables
     yield from made_for_older(choice, plan, wish, tables)
     if into(writing.tool) == ENVIRONMENT:
         yield from broken_by(choice, plan, tables)
+
+
+def _of_project(choice: Choice, wish: Wish, writing: Writing, tables: Tables) -> Iterator[Text]:
+    """What to say of the torch that the project's own file asks for."""
+    if writing.kept:
+        from torchdoctor.prescribe.own_range import said_of_range  # of no use without such a file
+
+        yield from said_of_range(choice, wish, writing, tables)
 
 
 def _past_the_mirror(plan: Plan, writing: Writing) -> Iterator[Text]:

@@ -36,7 +36,11 @@ class Prescription(NamedTuple):
 _PASTED = Recording()
 _COMPANIONS = "torch-companion-mismatch"
 # What is mended beside a torch that stays: its companions, and the libraries that it requires.
-_BESIDE_TORCH = frozenset({_COMPANIONS, "nvidia-packages-inconsistent", "rocm-packages-inconsistent"})
+# What asks for the same build again: the packages of torch itself that were torn as well.
+_BESIDE_TORCH = frozenset({
+    _COMPANIONS, "nvidia-packages-inconsistent", "rocm-packages-inconsistent", "torn-package", "torch-package",
+})  # fmt: skip
+_FOLLOWS = "torch-import-fails"  # of one of them
 
 
 def prescribe(
@@ -88,6 +92,8 @@ def _kept(host: Host, findings: Sequence[Finding], writing: Writing, tables: Tab
     No GPU is asked for: which build torch is does not change, and it was chosen by whoever installed it.
     """
     asking = {finding.id for finding in findings if any(remedy.installs for remedy in finding.remedies)}
+    if asking & _BESIDE_TORCH:
+        asking.discard(_FOLLOWS)
     if not asking or not asking <= _BESIDE_TORCH:
         return None
     choice, writing, tables = choose_for(writing, tables, lambda known: _installed(host, known))

@@ -5,6 +5,9 @@ One way for install-cmd, which asks for all of it, and for reports, whose record
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
 from torchdoctor.facts import Facts
 from torchdoctor.prescribe.host import COMPANIONS, Host, host_of, with_named, with_oldest
 from torchdoctor.prescribe.writing import Writing, writing_for
@@ -15,6 +18,9 @@ from torchdoctor.readers.project_files import are_read, kept, named
 from torchdoctor.recording import Recording
 from torchdoctor.records import replace
 from torchdoctor.tables import Tables
+
+if TYPE_CHECKING:
+    from torchdoctor.readers.project_torch import Pixi
 
 
 def written_here(facts: Facts, writing: Writing, recording: Recording) -> Writing:
@@ -34,5 +40,13 @@ def host_here(facts: Facts, writing: Writing, recording: Recording, tables: Tabl
     told = kept(recording, writing.tool)
     if told is None:
         return host, writing
+    if told.pixi:
+        told = told._replace(pixi=_with_ended(told.pixi, tables))
     folder = "" if told.is_member else writing.project
     return with_oldest(host, told.oldest), writing._replace(kept=told, project=folder)
+
+
+def _with_ended(pixi: Pixi, tables: Tables) -> Pixi:
+    names = (entry.get("channel") if isinstance(entry, Mapping) else entry for entry in pixi.channels)
+    rows = ((name, tables.conda_channels.find(name)) for name in names if isinstance(name, str))
+    return pixi._replace(ended=frozenset(name.rstrip("/") for name, row in rows if row and row.ended))

@@ -9,7 +9,8 @@ _MOST = 8  # prefixes stand behind one another: a container's, a stamp, a rank, 
 _LEVEL = r"(?:DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL)"
 _DAY = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?"
 _OTHER_DAY = r"\d\d/\d\d/\d\d \d\d:\d\d:\d\d"
-_SYSLOG = r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d [\w.-]{1,64} (?=[\w./@()-]{1,60}(?:\[\d{1,8}\])?: )"
+_HOST = r"(?:[\w.-]{1,64}|<host[\d-]{0,6}>)"  # which may have been taken out already
+_SYSLOG = rf"[A-Z][a-z]{{2}} [ \d]\d \d\d:\d\d:\d\d {_HOST} (?=[\w./@()-]{{1,60}}(?:\[\d{{1,8}}\])?: )"
 _LOGGER = rf"[\w.-]{{1,60}} - {_LEVEL} - "  # logging's usual configuration, behind its stamp
 _FRAMES = "\u2502\u2503\u2551"
 

@@ -104,7 +104,7 @@ def _kept_by_pixi(answers: Answers) -> Kept | None:
         text = answers.text(Want("file", (place_of(answers) + name,)))
         table = _parsed(text) if name != _PYPROJECT or "tool.pixi" in text else None
         if table:
-            from torchdoctor.readers.project_torch import kept_by_pixi
+            from torchdoctor.readers.project_pixi import kept_by_pixi
 
             return kept_by_pixi(table, in_pyproject=name == _PYPROJECT)
     return None

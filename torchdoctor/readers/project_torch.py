@@ -6,8 +6,12 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from torchdoctor.patterns import lazily
+
 MAIN, GROUP, DEV, EXTRA, BOUND = "main", "group", "dev", "extra", "bound"
 _NAME = re.compile(r"\s*([A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?)([^;]*)(?:;\s*(.*))?", re.ASCII | re.DOTALL)
+_EXTRA = lazily(r"^\s*\[[^\]]*\]")
+_CONDAS = {"pytorch", "pytorch-gpu", "pytorch-cpu"}
 _POETRYS = "[tool.poetry"
 _TORCH = "torch"  # the beginning of all their names
 _MINORS, _LATEST = range(40), 60  # of Python 3, and a patch release above all that there are
@@ -33,6 +37,19 @@ class Stand(NamedTuple):
         return f"{self.table}: {line}"
 
 
+class Pixi(NamedTuple):
+    """What pixi's file says: the header of its first table, the entries there as they are, and lines of conda's torch.
+
+    The ``group`` of a line is the feature that it belongs to, its marker tells for which systems it is.
+    """
+
+    header: str = "workspace"
+    channels: tuple[Any, ...] = ()
+    platforms: tuple[Any, ...] = ()
+    conda: tuple[Stand, ...] = ()
+    ended: frozenset[str] = frozenset()  # those of the channels that hold a torch and get no new one
+
+
 class Kept(NamedTuple):
     """What the file says. ``pythons`` are alternatives, each a specifier; none: the tool takes those from its own."""
 
@@ -43,6 +60,16 @@ class Kept(NamedTuple):
     in_pyproject: bool = False  # pixi's tables, which lie in a file of their own else
     is_apart: bool = False  # uv: tables that exclude each other, or that take torch from places of their own
     is_member: bool = False  # it is that of the current folder, and another one keeps the lock
+    pixi: Pixi | None = None  # None for any other tool
+
+    @property
+    def torchs(self) -> tuple[str, ...]:
+        """The lines that ask for certain versions of torch, each as a requirement with its marker."""
+        lines = [stand for stand in self.stands if stand.name == _TORCH and "@" not in stand.spec]
+        lines += [stand for stand in self.pixi.conda if stand.name in _CONDAS and not stand.group] if self.pixi else []
+        said = ((_EXTRA.sub("", stand.spec).strip(), stand.marker) for stand in lines)
+        each = ((spec, marker) for spec, marker in said if spec.strip("* ") and "|" not in spec)
+        return tuple(f"{_TORCH}{_standards(spec)}" + (f"; {marker}" if marker else "") for spec, marker in each)
 
     def allows(self, version: str) -> bool:
         """Whether the project allows this Python."""
@@ -66,29 +93,19 @@ class Kept(NamedTuple):
 
 def kept_in(table: Mapping[str, Any], tool: str) -> Kept:
     """Read the file of a project that this tool keeps."""
-    own = _at(table, "tool", {"uv-project": "uv"}.get(tool, tool))
+    own = at(table, "tool", {"uv-project": "uv"}.get(tool, tool))
     stands = [*_standard(table), *(_OWN[tool](own) if tool in _OWN else ())]
     return Kept(
         tuple(_once(stands)),
         tuple(_pythons(table, own, tool)),
-        is_dynamic="dependencies" in (_at(table, "project").get("dynamic") or ()),
+        is_dynamic="dependencies" in (at(table, "project").get("dynamic") or ()),
         has_members=tool == "uv-project" and isinstance(own.get("workspace"), dict),
         is_apart=tool == "uv-project" and _is_apart(own),
     )
 
 
-def kept_by_pixi(table: Mapping[str, Any], *, in_pyproject: bool) -> Kept:
-    """Read pixi's own file, or its tables in pyproject.toml: what they take from PyPI, pixi installs beside conda's."""
-    own = _at(table, "tool", "pixi") if in_pyproject else table
-    prefix = "tool.pixi." if in_pyproject else ""
-    stands = list(_listed(_at(table, "project").get("dependencies"), MAIN, "", "[project] dependencies"))
-    places = {"": own, **{f"feature.{name}.": _at(own, "feature", name) for name in _at(own, "feature")}}
-    for where, place in places.items():
-        stands += _by_name(_at(place, "pypi-dependencies"), MAIN, "", f"[{prefix}{where}pypi-dependencies]")
-    return Kept(tuple(stands), in_pyproject=in_pyproject)
-
-
-def _at(table: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
+def at(table: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
+    """The table at a path of keys; an empty one where there is none."""
     for key in keys:
         inner = table.get(key)
         table = inner if isinstance(inner, dict) else {}
@@ -96,14 +113,15 @@ def _at(table: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
 
 
 def _standard(table: Mapping[str, Any]) -> Iterator[Stand]:
-    yield from _listed(_at(table, "project").get("dependencies"), MAIN, "", "[project] dependencies")
-    for name, lines in _at(table, "project", "optional-dependencies").items():
-        yield from _listed(lines, EXTRA, name, f"[project.optional-dependencies] {name}")
-    for name, lines in _at(table, "dependency-groups").items():
-        yield from _listed(lines, GROUP, name, f"[dependency-groups] {name}")
+    yield from listed(at(table, "project").get("dependencies"), MAIN, "", "[project] dependencies")
+    for name, lines in at(table, "project", "optional-dependencies").items():
+        yield from listed(lines, EXTRA, name, f"[project.optional-dependencies] {name}")
+    for name, lines in at(table, "dependency-groups").items():
+        yield from listed(lines, GROUP, name, f"[dependency-groups] {name}")
 
 
-def _listed(lines: Any, kind: str, group: str, table: str) -> Iterator[Stand]:
+def listed(lines: Any, kind: str, group: str, table: str) -> Iterator[Stand]:
+    """What a list of requirements says of torch and its companions."""
     for line in lines if isinstance(lines, list) else ():
         match = _NAME.match(line) if isinstance(line, str) else None
         if match and (name := _plain(match[1])).startswith(_TORCH):
@@ -111,37 +129,37 @@ def _listed(lines: Any, kind: str, group: str, table: str) -> Iterator[Stand]:
 
 
 def _of_uv(own: Mapping[str, Any]) -> Iterator[Stand]:
-    yield from _listed(own.get("dev-dependencies"), DEV, "", "[tool.uv] dev-dependencies")
+    yield from listed(own.get("dev-dependencies"), DEV, "", "[tool.uv] dev-dependencies")
     for key in ("override-dependencies", "constraint-dependencies"):
-        yield from _listed(own.get(key), BOUND, "", f"[tool.uv] {key}")
+        yield from listed(own.get(key), BOUND, "", f"[tool.uv] {key}")
 
 
 def _is_apart(own: Mapping[str, Any]) -> bool:
     """Whether which build is taken depends on the table that asks for it: one for the CPU, another for CUDA."""
-    sources = [value for name, value in _at(own, "sources").items() if _plain(name).startswith(_TORCH)]
+    sources = [value for name, value in at(own, "sources").items() if _plain(name).startswith(_TORCH)]
     each = [one for value in sources for one in (value if isinstance(value, list) else [value])]
     return bool(own.get("conflicts")) or any(isinstance(one, dict) and {"extra", "group"} & one.keys() for one in each)
 
 
 def _of_pdm(own: Mapping[str, Any]) -> Iterator[Stand]:
-    for name, lines in _at(own, "dev-dependencies").items():
-        yield from _listed(lines, GROUP, name, f"[tool.pdm.dev-dependencies] {name}")
-    for name, value in _at(own, "resolution", "overrides").items():
+    for name, lines in at(own, "dev-dependencies").items():
+        yield from listed(lines, GROUP, name, f"[tool.pdm.dev-dependencies] {name}")
+    for name, value in at(own, "resolution", "overrides").items():
         if _plain(name).startswith(_TORCH):
             exact = f"=={value}" if str(value)[:1].isdigit() else str(value)
             yield Stand(_plain(name), BOUND, "", "[tool.pdm.resolution.overrides]", exact)
 
 
 def _of_poetry(own: Mapping[str, Any]) -> Iterator[Stand]:
-    yield from _by_name(_at(own, "dependencies"), MAIN, "", "[tool.poetry.dependencies]")
-    yield from _by_name(_at(own, "dev-dependencies"), GROUP, "dev", "[tool.poetry.dev-dependencies]")
-    for group in _at(own, "group"):
-        table = _at(own, "group", group, "dependencies")
-        yield from _by_name(table, GROUP, group, f"[tool.poetry.group.{group}.dependencies]")
+    yield from by_name(at(own, "dependencies"), MAIN, "", "[tool.poetry.dependencies]")
+    yield from by_name(at(own, "dev-dependencies"), GROUP, "dev", "[tool.poetry.dev-dependencies]")
+    for group in at(own, "group"):
+        table = at(own, "group", group, "dependencies")
+        yield from by_name(table, GROUP, group, f"[tool.poetry.group.{group}.dependencies]")
 
 
-def _by_name(table: Mapping[str, Any], kind: str, group: str, title: str) -> Iterator[Stand]:
-    """A value is a specifier, a table, or a list of tables."""
+def by_name(table: Mapping[str, Any], kind: str, group: str, title: str) -> Iterator[Stand]:
+    """What a table by name says of them: a value is a specifier, a table, or a list of tables."""
     for name, value in table.items():
         if not _plain(name).startswith(_TORCH):
             continue
@@ -183,13 +201,18 @@ def _once(stands: list[Stand]) -> Iterator[Stand]:
 
 def _pythons(table: Mapping[str, Any], own: Mapping[str, Any], tool: str) -> Iterator[str]:
     """The Pythons that the lock is for; uv without a word takes its own and newer ones, and may be told by markers."""
-    said = _at(table, "project").get("requires-python")
+    said = at(table, "project").get("requires-python")
     if tool == "poetry":
-        said = _at(own, "dependencies").get("python") or said
+        said = at(own, "dependencies").get("python") or said
     if tool == "uv-project" and (not isinstance(said, str) or own.get("environments")):
         return
     for one in re.split(r"\|\|?", said if isinstance(said, str) else ""):
-        yield ",".join(map(_specifier, re.split(r"\s*,\s*|(?<=[\w*])\s+(?=[<>=!~^])", one.strip())))
+        yield _standards(one)
+
+
+def _standards(said: str) -> str:
+    """What Poetry takes, as the standard has it."""
+    return ",".join(map(_specifier, re.split(r"\s*,\s*|(?<=[\w*])\s+(?=[<>=!~^])", said.strip())))
 
 
 def _specifier(clause: str) -> str:

@@ -17,19 +17,23 @@ from torchdoctor.readers.torch_words import torch_said
 from torchdoctor.records import replace
 from torchdoctor.values import CudaVersion, GpuArch, PythonTag
 
-_POSIX = lazily(r"(/[\w./ @+-]{0,200}?)/lib(?:64)?/python(\d\.\d{1,2}t?)/(?:site|dist)-packages/(torch(?=/))?")
+# A path may be one that was redacted already: <user> stands in it for a name.
+_POSIX = lazily(
+    r"(/(?:[\w./ @+-]|<user>){0,200}?)/lib(?:64)?/python(\d\.\d{1,2}t?)/(?:site|dist)-packages/(torch(?=/))?"
+)
 _LIBRARY = lazily(r"[\\/](?:site|dist)-packages[\\/](\w{2,40})[\\/]")
 _MAC = lazily(r"/Users/|/Library/Frameworks/|/opt/homebrew/")
 _WINDOWS = lazily(
-    r"(?:[A-Za-z]:\\|\.)[^\"'<>|]{0,200}?\\(?:lib\\)?site-packages(?:\\(torch(?=\\))?|\s|$)", re.IGNORECASE
+    r"(?:[A-Za-z]:\\|\.)(?:[^\"'<>|]|<user>){0,200}?\\(?:lib\\)?site-packages(?:\\(torch(?=\\))?|\s|$)", re.IGNORECASE
 )
 _WINDOWS_PYTHON = lazily(r"\\Python(3)(\d{1,2})\\")
 _TYPED = lazily(r"\bpython(3\.\d{1,2}t?)(?:\.exe)?\s|\bpy -(3\.\d{1,2}t?)\s")
 _LABELLED = r"(\d{1,2}\.\d{1,3}\.\d{1,3}(?:\.dev\d{8})?\+(?:cu\d{2,3}|cpu|xpu|rocm[\d.]+\d))"
 _INSTALLED = lazily(rf"(?:you have|installed torch==|INFO\s+Torch|^Torch)\s*{_LABELLED}")
-_DIST_INFO = lazily(r"([\w:./\\~ -]{0,200}?)(?:[\\/]|\s|contains )torch-(\d[\w.+]{2,40})\.dist-info")
+_DIST_INFO = lazily(r"((?:[\w:./\\~ -]|<user>){0,200}?)(?:[\\/]|\s|contains )torch-(\d[\w.+]{2,40})\.dist-info")
 _PRINTED = lazily(
-    r"\s*(\d{1,2}\.\d{1,3}\.\d{1,3}[\w.+]{0,40})\s+((?:[A-Za-z]:\\|/)[^\"'<>|]{1,300}[\\/]torch)[\\/]__init__\.py\s*$"
+    r"\s*(\d{1,2}\.\d{1,3}\.\d{1,3}[\w.+]{0,40})\s+((?:[A-Za-z]:\\|/)(?:[^\"'<>|]|<user>){1,300}[\\/]torch)"
+    r"[\\/]__init__\.py\s*$"
 )
 _NOT_COMPATIBLE = lazily(
     r"\s*(?:.{0,200}?Warning:\s+)?(\S.{2,80}?) with CUDA capability sm_(\d{2,3}) is not compatible"

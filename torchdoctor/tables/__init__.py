@@ -87,6 +87,10 @@ class Tables:
 
     def of_conda(self) -> Tables:
         """The same tables, with the packages of conda-forge where the official wheels stand."""
+        return self._of_conda
+
+    @cached_property
+    def _of_conda(self) -> Tables:
         from torchdoctor.tables.conda_builds import FILE, as_builds
         from torchdoctor.tables.torch_builds import TorchBuilds
 

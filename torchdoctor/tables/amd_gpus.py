@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from functools import cached_property
 
 from torchdoctor.records import record
-from torchdoctor.tables.cells import cell, filled, hex4, iso_date, listed, yes_no
+from torchdoctor.tables.cells import cell, filled, hex4, iso_date, listed, one_of, yes_no
 from torchdoctor.tables.loading import TableFile, TableRow
 from torchdoctor.values import GfxId
 
@@ -26,6 +26,7 @@ class AmdGpu(TableRow):
     gfx: GfxId = cell(GfxId.parse)
     chip: str = cell(filled)
     pci_ids: tuple[str, ...] = cell(listed(hex4))
+    kind: str = cell(one_of("discrete", "integrated"))  # a part of a processor, whose memory is the host's
     windows_wheels: bool = cell(yes_no)  # whether AMD publishes torch wheels of its own for Windows
     source: str = cell(filled)
     checked: str = cell(iso_date)
@@ -70,6 +71,12 @@ class AmdGpus:
     def is_named_like(self, name: str) -> bool:
         """Whether it begins as AMD's names do, so that no GPU of another vendor can be meant."""
         return bool(_STEMS.match(name.strip()))
+
+    def is_integrated(self, gfx: GfxId, name: str) -> bool:
+        """Whether a GPU is a part of its processor: by its name, else where all of its gfx id are."""
+        rows = [row for row in self.rows if row.gfx == gfx]
+        named = [row for row in rows if _plain(row.name) == _plain(name)]
+        return bool(rows) and all(row.kind == "integrated" for row in named or rows)
 
     def suggest(self, name: str) -> list[str]:
         """Return known names near an unknown one, best first."""

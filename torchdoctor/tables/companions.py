@@ -91,7 +91,10 @@ _PARTS = 3
 
 def _whole(version: Version) -> Version:
     """A release written short in full, as PEP 440 compares it: 0.24 is 0.24.0."""
-    return Version((*version.parts, *(0,) * (_PARTS - len(version.parts))))
+    parts = (*version.parts, *(0,) * (_PARTS - len(version.parts)))
+    while len(parts) > _PARTS and not parts[-1]:
+        parts = parts[:-1]
+    return Version(parts)
 
 
 class Companions:

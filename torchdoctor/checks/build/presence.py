@@ -21,7 +21,7 @@ from torchdoctor.checks.installed import (
     torch_cuda,
     torch_release,
 )
-from torchdoctor.checks.other_vendors import right_build
+from torchdoctor.checks.other_vendors import is_served_card, right_build
 from torchdoctor.checks.quoted import finding_of, shown_errors
 from torchdoctor.checks.registry import check, seen
 from torchdoctor.checks.wanted import gpu_wanted
@@ -252,7 +252,7 @@ def torch_cpu_build(facts: Facts, tables: Tables) -> Iterator[Finding]:
     if not _is_cpu_build(facts):
         return
     required = gpu_wanted(facts)
-    gpus = required or _nvidia_evidence(facts, tables)
+    gpus = required or _nvidia_evidence(facts, tables) or _of_other_vendors(facts, tables)
     if not gpus:
         return
     version = value_or(facts.torch.full, "") or value_or(facts.torch.version, "")
@@ -303,6 +303,12 @@ def _nvidia_evidence(facts: Facts, tables: Tables) -> tuple[Evidence, ...]:
         return (seen(facts, "driver.version", driver),)
     need(facts.gpus)
     return ()
+
+
+def _of_other_vendors(facts: Facts, tables: Tables) -> tuple[Evidence, ...]:
+    """A card of AMD's or Intel's for which there is a build; a GPU inside a processor may be left alone."""
+    gpus = [gpu for gpu in value_or(facts.gpus, ()) if is_served_card(facts, tables, gpu)]
+    return gpu_evidence(facts, gpus)
 
 
 def _jetson_evidence(facts: Facts) -> Evidence:

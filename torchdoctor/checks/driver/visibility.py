@@ -14,7 +14,7 @@ from torchdoctor.checks.drivers import (
     severity,
     torch_sees_gpu,
 )
-from torchdoctor.checks.gpu_masks import masked, masked_in_full, not_injected, without_instance
+from torchdoctor.checks.gpu_masks import masked, masked_for_amd, masked_in_full, not_injected, without_instance
 from torchdoctor.checks.other_vendors import serves_for_xpu
 from torchdoctor.checks.places import (
     ask_scheduler,
@@ -122,11 +122,12 @@ def sandbox_hides_gpu(facts: Facts, _tables: Tables) -> Iterator[Finding]:
 
 @check("gpu-hidden", severity="error", after=("scheduler-no-gpu", "sandbox-hides-gpu", *_UNUSABLE))
 def gpu_hidden(facts: Facts, _tables: Tables) -> Iterator[Finding]:
-    """CUDA_VISIBLE_DEVICES, NVIDIA_VISIBLE_DEVICES or MIG hides every GPU."""
+    """A variable (CUDA_VISIBLE_DEVICES, HIP_VISIBLE_DEVICES ...) or MIG hides every GPU."""
     if torch_sees_gpu(facts):
         return
     if not is_known(facts.gpus):
         yield from masked_in_full(facts)
+    yield from masked_for_amd(facts)
     gpus = tuple(gpu for gpu in nvidia_gpus(facts) if value_or(gpu.driver_sees, True))
     if not gpus:
         return

@@ -41,7 +41,8 @@ def rocm_gfx_unsupported(facts: Facts, tables: Tables) -> Iterator[Finding]:
     if not gpus:
         return
     code = code_of(facts, tables)
-    missing = [gpu for gpu in gpus if _target(facts, gpu) not in code.works]
+    # Where the GPU's own code is there and an override passes it off as another, the override is to blame.
+    missing = [gpu for gpu in gpus if not {_target(facts, gpu), need(gpu.gfx)} & set(code.works)]
     served = len(missing) < len(gpus)
     if not missing or has_computed(facts) or (served and _is_masked(facts)):
         return

@@ -14,7 +14,8 @@ from torchdoctor.values import Version
 
 # What installs elsewhere than into the image's own Python.
 _IN_ANOTHER = re.compile(
-    r"\bvenv\b|\bvirtualenv\b|\bconda\b|\bmamba\b|--target\b|--prefix\b|\buv\s|\bpyenv\b|\bpip[\d.]* install .*\s-t\s"
+    r"\bvenv\b|\bvirtualenv\b|\bconda\b|\bmamba\b|--target\b|--prefix\b|\bpyenv\b|"
+    r"\buv\s(?![^&;|\n]*--system\b)|\bpip[\d.]* install .*\s-t\s"
 )
 
 

@@ -5,13 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchdoctor.findings import Evidence, Finding, Remedy, Text
-from torchdoctor.lint.knowledge import builds, companion, is_settled, may_be_unknown, parsed_build, torch_versions
+from torchdoctor.lint.knowledge import (
+    accepts,
+    builds,
+    companion,
+    is_plain,
+    is_settled,
+    may_be_unknown,
+    parsed_build,
+    torch_versions,
+)
 from torchdoctor.lint.model import IndexUse, Pin
 from torchdoctor.lint.readers.words import wrong_label
 from torchdoctor.lint.right_lines import lines_remedy, right_lines, row_for
 from torchdoctor.lint.rules.registry import Judged, pinned, rule, written
 from torchdoctor.lint.rules.versions import is_of_the_tables
 from torchdoctor.lint.torch_indexes import TorchIndex, torch_index
+from torchdoctor.tables.companions import Companion
 from torchdoctor.tables.torch_builds import TorchBuild
 from torchdoctor.values import Build, Version
 
@@ -44,9 +54,18 @@ def extra_index_unpinned(judged: Judged) -> Iterator[Finding]:
 
 
 def _is_decided(judged: Judged) -> bool:
-    """Whether a companion's pin leaves one release of torch, as an exact pin of torch would."""
-    found = (companion(pin, judged.tables) for name in ("torchvision", "torchaudio") for pin in judged.group.find(name))
-    return any(row is not None and row.is_pinned for row in found)
+    """Whether a companion's pin leaves releases of torch that an exact pin would name, and not the newest."""
+    pins = (pin for name in ("torchvision", "torchaudio") for pin in judged.group.find(name) if pin.spec)
+    rows = (_newest_of(pin, judged) for pin in pins)
+    return any(row is not None and row.is_pinned for row in rows)
+
+
+def _newest_of(pin: Pin, judged: Judged) -> Companion | None:
+    """The newest release of a companion that its pin allows."""
+    if pin.exact:
+        return companion(pin, judged.tables)
+    known = judged.tables.companions.releases(pin.name) if is_plain(pin.spec) else ()
+    return next((row for row in known if accepts(pin.spec, row.version)), None)
 
 
 @rule("torch-source-incomplete", severity="warning")

@@ -97,6 +97,12 @@ def _allows(python: PythonWish, tag: PythonTag) -> bool:
         return False
 
 
+def _above(python: PythonWish) -> str:
+    """What the range says of its end."""
+    parts = (part.strip() for part in python.spec.split(","))
+    return "".join(f",{part}" for part in parts if part.startswith(("<", "!=")))
+
+
 def _too_wide(pin: Pin, python: PythonWish, lowest: PythonTag, without: PythonTag) -> Finding:
     return Finding(
         summary=Text(
@@ -108,7 +114,11 @@ def _too_wide(pin: Pin, python: PythonWish, lowest: PythonTag, without: PythonTa
             lowest=lowest,
         ),
         evidence=(pinned(pin), written(f"Python {python.spec}", str(python.place))),
-        remedies=(Remedy(Text("Begin the range at {lowest}", lowest=lowest), (f'{python.key} = ">={lowest}"',)),),
+        remedies=(
+            Remedy(
+                Text("Begin the range at {lowest}", lowest=lowest), (f'{python.key} = ">={lowest}{_above(python)}"',)
+            ),
+        ),
         confidence="likely",
         place=python.place,
     )

@@ -115,7 +115,7 @@ def _for_here(lines: list[Stand], plan: Plan, writing: Writing) -> list[Stand]:
     """Without lines of another system beside one of this: uv leaves those as they are, others drop them."""
     if writing.tool != "uv-project":
         return lines
-    here = [stand for stand in lines if not stand.marker or _holds(stand.marker, plan)]
+    here = [stand for stand in lines if not stand.marker or holds(stand.marker, plan)]
     told = {stand[:3] for stand in here}
     return [stand for stand in lines if stand in here or stand[:3] not in told]
 
@@ -164,14 +164,14 @@ def _refuse_marked(lines: list[Stand], pins: Mapping[str, Pin], plan: Plan, writ
     for stand in lines:
         if not stand.marker or _OF_GAPS.fullmatch(stand.marker):
             continue
-        if writing.tool != "uv-project" or not _holds(stand.marker, plan):
+        if writing.tool != "uv-project" or not holds(stand.marker, plan):
             raise UsageError(
                 f"{_file(writing)} names {stand.name} under a condition ({stand}): take the condition out and ask"
                 f" again, or write {_wanted([stand], pins, writing)} there by hand"
             )
 
 
-def _holds(marker: str, plan: Plan) -> bool:
+def holds(marker: str, plan: Plan) -> bool:
     """Whether a marker is met by the host that the plan is for."""
     from packaging.markers import InvalidMarker, Marker, UndefinedEnvironmentName
 

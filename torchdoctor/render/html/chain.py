@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 from torchdoctor.checks.drivers import branches_of, driver_lines, is_jetson
 from torchdoctor.checks.installed import driver_cuda, gpu_name, official_rows, torch_cuda
 from torchdoctor.checks.torch_code import Code, codes_of, is_for_cuda, serves
 from torchdoctor.facts import Facts, Gpu, NotKnownError, NotThereError, Unknown, value_or
-from torchdoctor.records import record
+from torchdoctor.records import record, replace
 from torchdoctor.tables import Tables
 from torchdoctor.values import CudaVersion, DriverVersion, GfxId, GpuArch
 
 State = Literal["ok", "bad", "unknown", "none"]
+# The findings that deny that the driver allows the build, and that the build serves the GPU.
+_OF_DRIVER = ("driver-too-old", "driver-library-mismatch", "driver-not-loaded")
+_OF_BUILD = ("torch-arch-missing", "rocm-gfx-unsupported")
+_OVERRIDE = "HSA_OVERRIDE_GFX_VERSION"
 _MOST_GPUS = 6  # kinds of them that the picture has room for
 
 
@@ -63,22 +67,34 @@ class Chain:
     left_out: int = 0  # further kinds of GPU
 
 
-def chain_of(facts: Facts, tables: Tables) -> Chain | None:
-    """The picture's data; None where neither a torch nor a driver nor a GPU is known."""
+def chain_of(facts: Facts, tables: Tables, errors: Mapping[str, str]) -> Chain | None:
+    """The picture's data; None where neither a torch nor a driver nor a GPU is known.
+
+    ``errors`` holds the summaries of the report's errors by id: the picture draws no other conclusion than they do.
+    """
     gpus = value_or(facts.gpus, ())
     if not (gpus or _version(facts) or value_or(facts.driver.version, None)):
         return None
     codes = _codes(facts, tables)
     kinds = Counter((gpu_name(gpu), _target(gpu)) for gpu in gpus)
     firsts = {(gpu_name(gpu), _target(gpu)): gpu for gpu in reversed(gpus)}
-    arms = [_arm(facts, tables, firsts[kind], count, codes) for kind, count in kinds.items()]
+    drawn = (_arm(facts, tables, firsts[kind], count, codes) for kind, count in kinds.items())
+    arms = [replace(arm, served=_agreeing(arm.served, errors, _OF_BUILD)) for arm in drawn]
     return Chain(
         driver=_driver(facts, tables),
-        allowed=_allowed(facts, tables),
+        allowed=_agreeing(_allowed(facts, tables), errors, _OF_DRIVER),
         build=_build(facts, tables, codes, gpus),
         arms=tuple(arms[:_MOST_GPUS]) or _no_gpu(facts),
         left_out=len(arms[_MOST_GPUS:]),
     )
+
+
+def _agreeing(link: Link, errors: Mapping[str, str], ids: Iterable[str]) -> Link:
+    """A link as the findings have it: what one of them denies is not held, and what none denies is not denied."""
+    denied = next((errors[name] for name in ids if name in errors), "")
+    if link.state == "ok" and denied:
+        return Link("bad", denied)
+    return Link("unknown", link.words) if link.state == "bad" and not errors else link
 
 
 def _version(facts: Facts) -> str:
@@ -238,13 +254,20 @@ def _served(facts: Facts, tables: Tables, gpu: Gpu, codes: Sequence[Code]) -> Li
     if backend == "cpu" or (backend and maker and backend != maker):
         return Link("none", "this build does not use it")
     if backend == "rocm" and isinstance(target, GfxId):
-        names = _gfx_names(facts, tables)
-        if str(target) in names:
-            return Link("ok", "code of its own")
-        return Link("bad" if names else "unknown", f"no code for {target}" if names else "not known")
+        return _by_gfx(facts, tables, target)
     if backend == "cuda" and isinstance(target, GpuArch) and codes:
         return _by_code(facts, tables, gpu, codes)
     return Link("unknown", "whether it can use it is told by the smoke tests")
+
+
+def _by_gfx(facts: Facts, tables: Tables, target: GfxId) -> Link:
+    """An AMD GPU runs code for exactly itself, unless a variable passes it off as another."""
+    if value_or(facts.env.get(_OVERRIDE), ""):
+        return Link("unknown", f"{_OVERRIDE} passes it off as another")
+    names = _gfx_names(facts, tables)
+    if str(target) in names:
+        return Link("ok", "code of its own")
+    return Link("bad", f"no code for {target}") if names else Link("unknown", "its code is not known")
 
 
 def _by_code(facts: Facts, tables: Tables, gpu: Gpu, codes: Sequence[Code]) -> Link:

@@ -1,4 +1,4 @@
-"""Inline SVG in few forms: colours come from the page's style sheet, sizes are pixels of a picture 440 wide."""
+"""Inline SVG in few forms: colours come from the page's style sheet, sizes are pixels of a picture 400 wide."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from textwrap import wrap
 from torchdoctor.records import record
 from torchdoctor.render.html.markup import text
 
-WIDTH = 440
+WIDTH = 400
 LINE = 18  # from one line of text to the next
 _WIDE, _NARROW = 8.6, 6.9  # about the width of a letter of a title, and of other text
 _CHIP = 7.8  # of one that nothing may stick out of

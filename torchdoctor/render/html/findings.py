@@ -84,6 +84,7 @@ def install(report: Told) -> Iterator[str]:
     told = report.get("install")
     if isinstance(told, dict) and told.get("needed") is True:
         yield f"<p>torch {text(told.get('torch') or '')} {text(told.get('build') or '')}</p>"
+        yield _lines_of_file(told.get("file"))
         yield from map(command, commands(told))
         why = told.get("why")
         yield listed(text(reason) for reason in (why if isinstance(why, list) else ()))
@@ -91,6 +92,16 @@ def install(report: Told) -> Iterator[str]:
         yield f"<p>Nothing can be installed: {text(refusal.get('reason'))}</p>"
         if refusal.get("change"):
             yield f"<p>Smallest change: {text(refusal['change'])}</p>"
+
+
+def _lines_of_file(file: object) -> str:
+    """What belongs into a file of the project before the commands are run."""
+    lines = member(file, "lines")
+    if not isinstance(lines, list) or not lines:
+        return ""
+    body = "\n".join(map(text, lines))
+    name = text(member(file, "name"))
+    return f'<p>First put these lines into <code>{name}</code>:</p>\n<pre tabindex="0"><code>{body}</code></pre>'
 
 
 def targets(report: Told) -> str:

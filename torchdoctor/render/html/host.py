@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from torchdoctor.facts import Driver, Facts, Gpu, Inside, Os, Packages, Place, Torch, Unknown
+from torchdoctor.facts import Driver, Facts, Gpu, Inside, Os, Place, Torch, Unknown, Variables
 from torchdoctor.inside import DeviceCode
 from torchdoctor.render.html.told import Told, items, member, number
 from torchdoctor.values import Build, CudaVersion, DriverVersion, GfxId, GpuArch
@@ -33,7 +33,7 @@ def facts_of(report: Told) -> Facts:
             cuda_shown=_read(told, CudaVersion.parse, "driver", "cuda_shown"),
         ),
         gpus=_gpus(told),
-        packages=Packages(),
+        env=Variables({name: str(value) for name, value in _object(told, "env").items()}),
         inside=Inside(code=tuple(map(_code, items(report.get("code")))) or Unknown("device code of the libraries")),
     )
 
@@ -92,6 +92,11 @@ def _counts(told: object) -> tuple[tuple[str, int], ...]:
 
 def _is_code(name: str) -> bool:
     return name.startswith("gfx") or any(GpuArch.parse_each([name]))
+
+
+def _object(told: object, name: str) -> Told:
+    value = member(told, name)
+    return value if isinstance(value, dict) else {}
 
 
 def _text(told: object, *names: str) -> str | None | Unknown:

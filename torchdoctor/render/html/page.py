@@ -15,7 +15,7 @@ from torchdoctor.render.html.markup import nonempty, section, terms, text
 from torchdoctor.render.html.picture import picture
 from torchdoctor.render.html.plots import benchmark
 from torchdoctor.render.html.proof import checks, code, facts, smoke
-from torchdoctor.render.html.told import Told, commands, items, member, verdict, words
+from torchdoctor.render.html.told import Told, commands, errors_of, items, member, verdict, words
 from torchdoctor.tables import Tables
 
 _STATUSES = ("ok", "warn", "fail", "unknown")
@@ -81,7 +81,7 @@ def _sections(report: Told, tables: Tables) -> Iterator[str]:
     yield section("findings", "What was found", [*findings(report), targets(report), ignored(report)])
     if not _is_shown(report):
         yield section("install", "What to install", install(report))
-    chain = chain_of(facts_of(report), tables)
+    chain = chain_of(facts_of(report), tables, errors_of(report))
     yield section("compatibility", "Driver, build and GPU", [picture(chain)] if chain else [])
     yield section("smoke", "Smoke tests", smoke(report))
     yield section("benchmark", "Benchmark", benchmark(report.get("bench"), tables))

@@ -18,8 +18,10 @@ _NAMES = {
     "copy": "copy on the device", "h2d-pinned": "to the device, pinned", "h2d-pageable": "to the device, pageable",
     "d2h-pinned": "from the device, pinned",
 }  # fmt: skip
-_AGAINST = {"peak": "of its peak", "memory": "of its memory's bandwidth", "pcie": "of its PCIe link"}
+_AGAINST = {"peak": "of its peak", "memory": "of its bandwidth", "pcie": "of its PCIe link"}
+_COUNTED = 100  # of so many and more no fraction is told
 _MOST = 24  # bars of one plot
+_SHORT, _LONG, _MUCH = 1e-12, 1e9, 1e24  # seconds, and work in a step, that no benchmark reaches
 
 
 def benchmark(bench: object, tables: Tables) -> Iterator[str]:
@@ -39,12 +41,24 @@ def benchmark(bench: object, tables: Tables) -> Iterator[str]:
 
 def _result(bench: object) -> BenchResult | None:
     """The figures; none where the object is not one that we wrote."""
-    try:
-        result = from_json(bench)
-        drawable = all(figure.seconds > 0 and figure.interval[0] > 0 for figure in result.figures)
-    except (ValueError, OverflowError):
+    if not isinstance(bench, dict):
         return None
-    return result if drawable else None
+    try:
+        result = from_json({**bench, "devices": [_device(device) for device in items(bench.get("devices"))]})
+    except (ValueError, OverflowError, AttributeError):
+        return None
+    return result if all(map(_is_drawable, result.figures)) else None
+
+
+def _device(told: Told) -> Told:
+    model, units = told.get("model"), number(told.get("units"))
+    return {**told, "model": str(model) if model else None, "units": int(units) if units else None}
+
+
+def _is_drawable(figure: Figure) -> bool:
+    work = (figure.items_per_step, figure.flops_per_step, figure.bytes_per_step)
+    times = (figure.seconds, *figure.quartiles, *figure.interval)
+    return all(_SHORT < time < _LONG for time in times) and all(0 <= (done or 0) < _MUCH for done in work)
 
 
 def _name(figure: Figure) -> str:
@@ -158,7 +172,7 @@ def _row(figure: Figure) -> tuple[str, ...]:
 
 def _rate(figure: Figure) -> str:
     if figure.items_per_step:
-        return f"{figure.rate:.4g} images/s"
+        return f"{figure.rate:,.0f} images/s" if figure.rate >= _COUNTED else f"{figure.rate:.3g} images/s"
     if figure.flops_per_step:
         return f"{figure.rate / TERA:.3g} TFLOP/s"
     return f"{figure.rate / GIGA:.3g} GB/s" if figure.bytes_per_step else f"{figure.rate:.3g} steps/s"

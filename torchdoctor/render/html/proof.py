@@ -24,7 +24,7 @@ def smoke(report: Told) -> Iterator[str]:
     names = dict.fromkeys(name for name, _ in cells)
     yield f"<p>{text(_counts(tests))}</p>"
     rows = [(text(name), *(_cell(cells.get((name, device))) for device in devices)) for name in names]
-    yield table("Smoke tests", ("test", *devices), rows)
+    yield table("Outcomes by device", ("test", *devices), rows)
     said = [test for test in tests if test.get("outcome") != "passed"]
     yield table("What did not pass", ("test", "device", "outcome", "why"), map(_said, said))
 

@@ -49,6 +49,12 @@ def causes(report: Told) -> Iterator[tuple[Told, list[Told]]]:
             yield finding, [other for other in told if name is not None and other.get("explained_by") == name]
 
 
+def errors_of(report: Told) -> dict[str, str]:
+    """The summaries of the errors that were found, by their ids."""
+    told = (finding for finding in items(report.get("findings")) if finding.get("severity") == "error")
+    return {str(finding.get("id")): str(finding.get("summary")) for finding in told}
+
+
 def commands(remedy: Told) -> list[str]:
     """The lines to type."""
     told = remedy.get("commands")
