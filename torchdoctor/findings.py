@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Literal
 
 from torchdoctor.records import record
@@ -144,6 +144,16 @@ class Finding:
     id: str = ""
     explained_by: str | None = None
     place: Place | None = None
+
+
+def of_many_hosts(
+    id_: str, severity: Severity, summary: Text, why: Text, evidence: Iterable[Evidence], remedy: Remedy
+) -> Finding:
+    """A finding about hosts or ranks together, which whoever runs them can mend; nothing else explains it."""
+    return Finding(
+        id=id_, severity=severity, summary=summary, why=why, evidence=tuple(evidence), remedies=(remedy,),
+        fixable_by="admin", explained_by=UNEXPLAINED,
+    )  # fmt: skip
 
 
 @record(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from torchdoctor.facts import Facts
-from torchdoctor.findings import SEVERITIES, UNEXPLAINED, Evidence, Finding, Outcome, Remedy, Severity, Text
+from torchdoctor.findings import SEVERITIES, Evidence, Finding, Outcome, Remedy, Text, of_many_hosts
 from torchdoctor.fleet.merge import Fleet, Group, Odd
 from torchdoctor.report import Report
 
@@ -29,19 +29,10 @@ def report_of(fleet: Fleet, tables_date: str) -> Report:
     )
 
 
-def _finding(
-    id_: str, severity: Severity, summary: Text, why: Text, evidence: Sequence[Evidence], remedy: Remedy
-) -> Finding:
-    return Finding(
-        id=id_, severity=severity, summary=summary, why=why, evidence=tuple(evidence), remedies=(remedy,),
-        fixable_by="admin", explained_by=UNEXPLAINED,
-    )  # fmt: skip
-
-
 def _missing(fleet: Fleet) -> Iterator[Finding]:
     count = len(fleet.missing)
     if count:
-        yield _finding(
+        yield of_many_hosts(
             MISSING,
             "error",
             Text(
@@ -61,7 +52,7 @@ def _sick(fleet: Fleet) -> Iterator[Finding]:
     for (status, found), names in kinds.items():
         told = next(item.summary for item in fleet.sick if (item.finding or "unknown") == found)
         evidence = [Evidence("fleet.sick", f"{listed(names, 50)}: {told}" if told else listed(names, 50), "reports")]
-        yield _finding(
+        yield of_many_hosts(
             SICK,
             "error" if status == "fail" else "warning",
             Text("{names} report {finding}", names=listed(names), finding=found),
@@ -80,7 +71,7 @@ def _differing(fleet: Fleet) -> Iterator[Finding]:
         value, usual = map(_short, pair(first))
         others = len(group.odd) - 1
         more = f" and {others} more fact{'s' if others > 1 else ''}" if others else ""
-        yield _finding(
+        yield of_many_hosts(
             DIFFERS,
             "error" if fleet.golden else "warning",
             Text(
@@ -104,7 +95,7 @@ def _evidence(group: Group) -> Iterator[Evidence]:
 def _slow(fleet: Fleet) -> Iterator[Finding]:
     for item in fleet.slow:
         share = round(100 * item.value / item.middle)
-        yield _finding(
+        yield of_many_hosts(
             SLOW_GPU,
             "warning",
             Text("{device} of {host} reaches {share}% of the median", device=item.device, host=item.host, share=share),
@@ -119,7 +110,7 @@ def _slow(fleet: Fleet) -> Iterator[Finding]:
 
 def _unreadable(fleet: Fleet) -> Iterator[Finding]:
     for name, why in fleet.unreadable[:50]:
-        yield _finding(
+        yield of_many_hosts(
             UNREADABLE,
             "warning",
             Text("{name} is no report: {why}", name=name, why=_short(why)),
@@ -132,7 +123,7 @@ def _unreadable(fleet: Fleet) -> Iterator[Finding]:
 def _ties(fleet: Fleet) -> Iterator[Finding]:
     for tie in fleet.ties:
         values = "; ".join(f"{_short(value)} on {count}" for value, count in tie.values)
-        yield _finding(
+        yield of_many_hosts(
             UNDECIDED,
             "info",
             Text("no value of {fact} is that of most hosts", fact=tie.fact),

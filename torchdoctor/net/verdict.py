@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from torchdoctor.findings import UNEXPLAINED, Evidence, Finding, Remedy, Severity, Text, unsetting
+from torchdoctor.findings import Evidence, Finding, Remedy, Text, of_many_hosts, unsetting
 from torchdoctor.net.speed import busbw, carries, is_slow, named_interfaces, used
 from torchdoctor.net.worker import END, PAIRS, RENDEZVOUS, STORE, SUMS
 from torchdoctor.records import record, replace
@@ -77,15 +77,6 @@ def findings_of(heard: Heard) -> tuple[Finding, ...]:
     return (*order, *failed, *_slow(heard))
 
 
-def _finding(
-    id_: str, severity: Severity, summary: Text, why: Text, evidence: Sequence[Evidence], remedy: Remedy
-) -> Finding:
-    return Finding(
-        id=id_, severity=severity, summary=summary, why=why, evidence=tuple(evidence), remedies=(remedy,),
-        fixable_by="admin", explained_by=UNEXPLAINED,
-    )  # fmt: skip
-
-
 def named(heard: Heard, ranks: Sequence[int]) -> str:
     """Ranks in words, with their nodes where they are known."""
     nodes = heard.nodes
@@ -103,7 +94,7 @@ def _missing(heard: Heard) -> Iterator[Finding]:
         ranks = [0]
     if not ranks:
         return
-    yield _finding(
+    yield of_many_hosts(
         MISSING,
         "error",
         Text("{ranks} of {world} never came", ranks=named(heard, ranks), world=heard.world),
@@ -124,7 +115,7 @@ def _skewed(heard: Heard, *, is_sure: bool) -> Iterator[Finding]:
             continue
         usual = Counter(values.values()).most_common(1)[0][0]
         odd = [rank for rank, value in values.items() if value != usual]
-        yield _finding(
+        yield of_many_hosts(
             SKEW,
             "error" if is_sure else "warning",
             Text(
@@ -155,7 +146,7 @@ def _interfaces(heard: Heard) -> Iterator[Finding]:
             continue
         who = named(heard, [rank])
         known = ", ".join(str(item["name"]) for item in facts.get("interfaces") or () if not item.get("loopback"))
-        yield _finding(
+        yield of_many_hosts(
             INTERFACE,
             "error",
             Text("{variable}={value} of {rank} {bad}", variable=variable, value=value, rank=who, bad=bad),
@@ -181,7 +172,7 @@ def _lost(heard: Heard) -> Iterator[Finding]:
         return
     ranks = sorted(lost)
     stage = lost[ranks[0]]
-    yield _finding(
+    yield of_many_hosts(
         LOST,
         "error",
         Text("{ranks} stopped answering in {stage}", ranks=named(heard, ranks), stage=stage),
@@ -203,7 +194,7 @@ def _wrong(heard: Heard) -> Iterator[Finding]:
     for rank, events in sorted(heard.told.items()):
         for event in events:
             for item in (event.get("wrong") or ()) if event.get("stage") == SUMS else ():
-                yield _finding(
+                yield of_many_hosts(
                     WRONG,
                     "error",
                     Text("a sum of {dtype} is wrong on {rank}", dtype=item["dtype"], rank=named(heard, [rank])),
@@ -241,7 +232,7 @@ def _pairs(heard: Heard) -> Iterator[Finding]:
         who, what = named(heard, culprits), "works with no other rank"
     else:
         who, what = named(heard, list(bad[0])), "do not work together, though others do"
-    yield _finding(
+    yield of_many_hosts(
         PAIR,
         "error",
         Text("{who} {what}", who=who, what=what),
@@ -255,7 +246,7 @@ def _failed(heard: Heard) -> Iterator[Finding]:
     failures = [item for item in heard.failures() if item[1] != RENDEZVOUS]
     if failures:
         rank, stage, _ = failures[0]
-        yield _finding(
+        yield of_many_hosts(
             FAILED,
             "error",
             Text("{stage} failed on {rank}", stage=stage, rank=named(heard, [rank])),
@@ -293,7 +284,7 @@ def _slow(heard: Heard) -> Iterator[Finding]:
     limit = (
         f"{heard.least / _GIGA:.3g} GB/s asked for" if is_asked else f"{(carried or 0) / _GIGA:.3g} GB/s of the link"
     )
-    yield _finding(
+    yield of_many_hosts(
         SLOW,
         "error" if is_asked else "warning",
         Text("all-reduce reaches {measured} GB/s of {limit}", measured=f"{measured / _GIGA:.3g}", limit=limit),
