@@ -65,7 +65,18 @@ def run(
     """Start a rank on each host, as srun would, and wait for rank 0."""
     python = real_torch()
     told = folder / "told"
-    command = [python, "-m", "torchdoctor.net", "--timeout", str(SECONDS), "--output", str(told), *extra]
+    command = [
+        python,
+        "-m",
+        "torchdoctor.net",
+        "--timeout",
+        str(SECONDS),
+        "--rendezvous-timeout",
+        "40",
+        "--output",
+        str(told),
+        *extra,
+    ]
     begun = time.monotonic()
     children = []
     for rank in range(ranks):
@@ -160,7 +171,7 @@ def test_a_wrong_interface(hosts: Hosts, tmp_path: Path, first: str, second: str
 
 
 def test_a_missing_node(hosts: Hosts, tmp_path: Path) -> None:
-    ran = run(hosts, tmp_path, ranks=1)
+    ran = run(hosts, tmp_path, "--rendezvous-timeout", str(SECONDS), ranks=1)
     assert (ran.first, ran.summary, ran.statuses) == ("net-rank-missing", "rank 1 of 2 never came", [1])
     assert ran.seconds < 2 * SECONDS + 10
 

@@ -29,6 +29,13 @@ def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(prog=_PROG, description=__doc__, epilog=_EPILOG, allow_abbrev=False)
     made.add_argument("--timeout", type=_seconds, default=30.0, metavar="SECONDS", help="for each stage (default: 30)")
     made.add_argument(
+        "--rendezvous-timeout",
+        type=_seconds,
+        default=60.0,
+        metavar="SECONDS",
+        help="for all ranks to come (default: 60)",
+    )
+    made.add_argument(
         "--backend", default="auto", metavar="NAME", help="gloo, nccl, xccl (default: that of the device)"
     )
     made.add_argument("--pairwise", action="store_true", help="try every pair of nodes, also where nothing failed")
@@ -73,10 +80,14 @@ def _leave(number: int, _frame: object) -> None:
     raise SystemExit(128 + number)
 
 
+def _plan(options: argparse.Namespace) -> Plan:
+    return Plan(options.timeout, options.backend, options.pairwise, options.sizes, options.rendezvous_timeout)
+
+
 def _told(place: Place, options: argparse.Namespace) -> int:
     from torchdoctor.net.watch import watch
 
-    watched = watch(place, Plan(options.timeout, options.backend, options.pairwise, options.sizes))
+    watched = watch(place, _plan(options))
     heard = Heard(
         rank=place.rank, world=place.world, told=watched.told, ended=watched.ended, least=options.min_busbw * _GIGA
     )

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from torchdoctor.net.place import Place
-from torchdoctor.net.worker import END, PAIRS, STAGES, Plan
+from torchdoctor.net.worker import END, PAIRS, RENDEZVOUS, STAGES, Plan
 
 _TICK = 0.2
 _MOST_BYTES = 32_000_000
@@ -92,5 +92,7 @@ def _limit(stage: str, plan: Plan) -> float:
     """The stage's own time-out comes first, and tells more; this one is for what does not heed it."""
     if stage in ("", STAGES[0]):
         return max(_IMPORT_SECONDS, plan.seconds)
+    if stage == RENDEZVOUS:
+        return 2 * plan.meeting + 3
     turns = 8 if stage == PAIRS else 1
     return turns * (2 * plan.seconds + 3) if stage != END else 15

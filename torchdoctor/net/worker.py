@@ -38,6 +38,7 @@ class Plan(NamedTuple):
     backend: str = "auto"
     pairwise: bool = False
     sizes: tuple[int, ...] = ()
+    meeting: float = 60.0  # seconds for all ranks to come: some start later, and import torch from a slower disk
 
 
 class Missing(Exception):  # noqa: N818 - who is missing, not what went wrong
@@ -143,15 +144,15 @@ def _meet(torch: Any, place: Place, plan: Plan, teller: _Teller) -> Any:
     """Connect to the store, tell the facts there, and wait until all have told theirs."""
     with teller.stage(RENDEZVOUS) as told:
         is_keeper = place.rank == 0 and not place.has_store
-        store = _connected(torch, place, plan.seconds, is_keeper=is_keeper)
+        store = _connected(torch, place, plan.meeting, is_keeper=is_keeper)
         teller.store = store
         teller(RENDEZVOUS, "connected")
         if place.rank == 0:
-            reader = _connected(torch, place, plan.seconds, is_keeper=False)
+            reader = _connected(torch, place, plan.meeting, is_keeper=False)
             threading.Thread(target=_listen, args=(reader, place, teller), daemon=True).start()
-        told["missing"] = missing = _absent(store, place, plan.seconds)
+        told["missing"] = missing = _absent(store, place, plan.meeting)
         if missing:
-            raise Missing(f"ranks {', '.join(map(str, missing))} of {place.world} told nothing in {plan.seconds:g} s")
+            raise Missing(f"ranks {', '.join(map(str, missing))} of {place.world} told nothing in {plan.meeting:g} s")
     return store
 
 
