@@ -101,6 +101,11 @@ def test_triage_never_raises(item: dict[str, Any]) -> None:
     assert "text" in answer["error"]
 
 
+@pytest.mark.parametrize("item", [None, [], "text"])
+def test_triage_of_what_is_no_item(item: Any) -> None:
+    assert "object with a text" in api.triage(item)["error"]
+
+
 def test_a_required_gpu_counts() -> None:
     text = "PyTorch version: 2.9.1+cpu\nIs CUDA available: False\nOS: Ubuntu 22.04.4 LTS\n"
     assert api.triage({"id": 1, "text": text, "require_gpu": True})["report"]["status"] == "fail"

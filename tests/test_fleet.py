@@ -76,7 +76,7 @@ def test_two_hosts_make_no_majority(base: dict[str, Any], count: int) -> None:
     hosts = [(f"n{at}", healthy(base, drawing(at))) for at in range(count)]
     FAULTS["driver"][0](hosts[0][1])
     fleet = merged(hosts)
-    assert (fleet.groups, fleet.slow, fleet.ties) == ((), (), ())
+    assert (fleet.groups, fleet.slow) == ((), ())
 
 
 def test_a_tie_is_said_and_nobody_is_called_odd(base: dict[str, Any]) -> None:
@@ -86,6 +86,40 @@ def test_a_tie_is_said_and_nobody_is_called_odd(base: dict[str, Any]) -> None:
     fleet = merged(hosts)
     assert fleet.groups == ()
     assert [(tie.fact, tie.values) for tie in fleet.ties] == [("driver.version", (("570.86.15", 2), ("580.95.05", 2)))]
+
+
+def test_two_hosts_that_differ_are_not_called_alike(base: dict[str, Any]) -> None:
+    hosts = [(f"n{at}", healthy(base, drawing(at))) for at in range(2)]
+    FAULTS["driver"][0](hosts[0][1])
+    assert [tie.fact for tie in merged(hosts).ties] == ["driver.version"]
+
+
+def test_a_variable_of_every_host_s_own_makes_nobody_odd(base: dict[str, Any]) -> None:
+    hosts = [(f"n{at}", healthy(base, drawing(at), gpus=1)) for at in range(450)]
+    for name, report in hosts:
+        report["facts"]["env"]["TRITON_CACHE_DIR"] = f"/scratch/{name}"
+    fleet = merged(hosts)
+    assert (fleet.alike, fleet.groups) == (450, ())
+
+
+@pytest.mark.parametrize(
+    ("there", "expected", "missing"),
+    [
+        (["10.0.0.1", "10.0.0.2"], ["10.0.0.1", "10.0.0.2", "10.0.0.3"], ("10.0.0.3",)),
+        (["node1.site", "node2"], ["node1", "node2.site", "node3"], ("node3",)),
+        (["gpu1.a"], ["gpu1.b"], ("gpu1.b",)),
+    ],
+)
+def test_who_is_missing(base: dict[str, Any], there: list[str], expected: list[str], missing: tuple[str, ...]) -> None:
+    report = healthy(base, drawing(1))
+    assert merged([(name, report) for name in there], expected=expected).missing == missing
+
+
+def test_a_number_without_end_stops_nothing(base: dict[str, Any]) -> None:
+    hosts = [(f"n{at}", healthy(base, drawing(at))) for at in range(3)]
+    hosts[0][1]["facts"]["memory"]["total"] = 10**400
+    hosts[1][1]["bench"]["figures"][0]["seconds"] = 10**400
+    assert merged(hosts).hosts == 3
 
 
 def test_equal_outliers_are_one_group(base: dict[str, Any]) -> None:
@@ -127,7 +161,9 @@ def test_a_file_of_hosts(tmp_path: Path) -> None:
     assert hosts_of(str(path)) == ["node1", "node2", "node3"]
 
 
-@pytest.mark.parametrize("asked", ["", "# nobody", "node[a-b]", "node[1-]", "node[1-9999999]"])
+@pytest.mark.parametrize(
+    "asked", ["", "# nobody", "node[a-b]", "node[1-]", "node[1-9999999]", "node[3-1]", "node[1-3", "no-such-hosts.txt"]
+)
 def test_no_list_of_hosts(asked: str) -> None:
     with pytest.raises(UsageError, match="--expect"):
         hosts_of(asked)

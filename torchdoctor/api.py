@@ -122,12 +122,14 @@ def render(report: Report, form: str = "text", *, fail_on: str = "error") -> str
     return rendered(form, report, View(fail_on))
 
 
-def triage(item: Mapping[str, Any], *, tables: str | None = None) -> dict[str, Any]:
+def triage(item: object, *, tables: str | None = None) -> dict[str, Any]:
     """One pasted report in, one answer out: ``{"id", "report"}``, or ``{"id", "error"}``; it never raises.
 
     ``item`` is ``{"id", "text"}`` or ``{"id", "files": {name: text}}``, and may say ``"require_gpu": true``; texts are
     ``str`` or ``bytes``. ``report`` is ``torchdoctor.report/1`` as plain values. ``tables`` is a folder of tables.
     """
+    if not isinstance(item, Mapping):
+        return {"id": None, "error": "an item is an object with a text"}
     return report_on(item, lambda: read_named(_texts(item)), tables)
 
 

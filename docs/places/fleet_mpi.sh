@@ -7,7 +7,7 @@ reports=torchdoctor-reports
 mkdir -p "$reports"
 # shellcheck disable=SC2016 # the host's own shell fills these in
 mpirun --hostfile "$hostfile" --map-by ppr:1:node sh -c 'timeout -k 10 300 "$1" -m torchdoctor check --level quick -q \
-  --format "json=$2/$(hostname -s).json"' check python3 "$reports"
+  --format "json=$2/$(hostname -s).json"; exit 0' check python3 "$reports"
 python3 -m torchdoctor fleet "$reports" --expect "$(awk '!/^#/ && NF {print $1}' "$hostfile")"
 compared=$?
 head=$(awk '!/^#/ && NF {print $1; exit}' "$hostfile")

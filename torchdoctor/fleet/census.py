@@ -76,7 +76,7 @@ class Census:
         for fact in self.values:
             counts = self._counts(fact)
             (value, count), told = counts.most_common(1)[0], counts.total()
-            if told >= FEWEST and 2 * count > told:
+            if told >= FEWEST and 2 * count > told and len(counts) <= _MOST_VALUES:
                 found[fact] = Usual(value, count, told)
         return found
 
@@ -85,7 +85,9 @@ class Census:
         for fact in self.values:
             counts = self._counts(fact)
             best, told = counts.most_common(3), counts.total()
-            if told >= FEWEST and 2 * best[0][1] <= told and len(counts) <= _MOST_VALUES and best[0][1] > 1:
+            is_split = told >= FEWEST and 2 * best[0][1] <= told and best[0][1] > 1
+            is_of_two = self.hosts == told == len(counts) == FEWEST - 1
+            if (is_split and len(counts) <= _MOST_VALUES) or is_of_two:
                 yield Tie(fact, tuple(best), told)
 
     def middles(self) -> dict[str, float]:

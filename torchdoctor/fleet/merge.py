@@ -223,10 +223,19 @@ class _Sorting:
         )
 
 
+def _without(ours: Sequence[str], theirs: Sequence[str]) -> list[str]:
+    """Those of ours that no name of theirs stands for: node7 and node7.cluster are one host, two addresses never."""
+    whole, bare = set(theirs), {name for name in theirs if "." not in name}
+    heads = {_head(name) for name in theirs}
+    return [name for name in ours if name not in whole and _head(name) not in (bare if "." in name else heads)]
+
+
+def _head(name: str) -> str:
+    head = name.partition(".")[0]
+    return name if head.isdecimal() or ":" in name else head
+
+
 def _held_against(fleet: Fleet, expected: Sequence[str], names: Sequence[str]) -> Fleet:
-    """With who was expected and is not there, and who is there unexpected; a host's domain is no part of its name."""
-    there = {word for name in names for word in (name, name.partition(".")[0])}
-    wanted = {word for name in expected for word in (name, name.partition(".")[0])}
-    missing = [name for name in expected if name not in there and name.partition(".")[0] not in there]
-    unexpected = [name for name in names if name not in wanted and name.partition(".")[0] not in wanted]
+    """With who was expected and is not there, and who is there unexpected; one of both may bear a domain."""
+    missing, unexpected = _without(expected, names), _without(names, expected)
     return replace(fleet, missing=tuple(missing), unexpected=tuple(unexpected))

@@ -125,6 +125,10 @@ def hosts_of(asked: str) -> list[str]:
         text = path.read_text("utf-8-sig") if path.is_file() else asked
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"--expect {asked}: cannot be read: {error}") from error
+    if text is asked and ("/" in asked or asked.endswith((".txt", ".lst", ".list"))):
+        raise UsageError(f"--expect {asked}: no such file (a file of names, or a list such as node[001-064])")
+    if text.count("[") != text.count("]"):
+        raise UsageError(f"--expect {asked}: a bracket is open, as in node[001-064")
     lines = (line.partition("#")[0] for line in text.splitlines())
     names = [name for line in lines for word in _words(line) for name in _expanded(word, asked)]
     if not names:
@@ -149,6 +153,8 @@ def _expanded(word: str, asked: str) -> Iterator[str]:
         if not first.isdecimal() or (sign and not last.isdecimal()):
             raise UsageError(f"--expect {asked}: {part!r} is no number or range, as in node[001-064]")
         end = int(last or first)
+        if end < int(first):
+            raise UsageError(f"--expect {asked}: {part!r} ends before it begins, as in node[64-1]")
         if end - int(first) > _MOST_HOSTS:
             raise UsageError(f"--expect {asked}: {part!r} names more than {_MOST_HOSTS} hosts")
         for number in range(int(first), end + 1):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeGuard
 
 from torchdoctor.diff.compare import PASSING
 from torchdoctor.diff.sides import LISTS, Side
@@ -22,6 +22,7 @@ _OF_ONE_JOB = re.compile(r"env\.(?:SLURM_|PBS_|LSB_|VIRTUAL_ENV$|WSL_DISTRO_NAME
 _NEARLY = {"memory.total": 0.02, "memory.limit": 0.02, "memory.shm": 0.02, "gpus[].memory": 0.02}
 _CONDITIONS = ("pcie_gen", "pcie_width", "power_limit_w")  # of a figure, while it was measured
 _SHARED = "cpu"  # whose speed is that of the other programs on it
+_MOST = 1e30
 SLOW = 0.15  # below the median of its kind by so much
 
 
@@ -45,7 +46,7 @@ def facts_of(side: Side) -> Iterator[tuple[str, str]]:
 def sizes_of(side: Side) -> Iterator[tuple[str, float]]:
     """Every fact that is nearly the same on hosts of one kind."""
     for path, value in side.facts.items():
-        if kind_of(path) in _NEARLY and isinstance(value, (int, float)) and not isinstance(value, bool):
+        if kind_of(path) in _NEARLY and _is_number(value):
             yield path, float(value)
 
 
@@ -95,11 +96,16 @@ def measured(report: Mapping[str, Any]) -> tuple[list[Rate], list[tuple[str, str
 def _rate(figure: Mapping[str, Any]) -> float | None:
     """Per second: of items, operations or bytes, whichever it counts, else of steps; None of what had not settled."""
     seconds = figure.get("seconds")
-    if not isinstance(seconds, (int, float)) or not seconds > 0 or figure.get("settled") is False:
+    if not _is_number(seconds) or not seconds > 0 or figure.get("settled") is False:
         return None
     amounts = (figure.get(name) for name in ("items_per_step", "flops_per_step", "bytes_per_step"))
-    amount = next((item for item in amounts if isinstance(item, (int, float)) and item > 0), 1.0)
+    amount = next((item for item in amounts if _is_number(item) and item > 0), 1.0)
     return float(amount) / float(seconds)
+
+
+def _is_number(value: Any) -> TypeGuard[float]:
+    """A number that a host can have: what stands in a file may have any length."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < _MOST
 
 
 def _rows(bench: Mapping[str, Any], name: str) -> Sequence[Mapping[str, Any]]:

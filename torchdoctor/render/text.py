@@ -131,6 +131,8 @@ def _healthy(report: Report) -> str:
     if report.linted:
         return f"nothing wrong was found in {_files(report.linted)}"
     if report.hosts:
+        if any(item.id == "fleet-no-majority" for item in report.findings):
+            return f"nothing wrong was found in {report.hosts} hosts, which are not alike"
         return f"{report.hosts} hosts are alike" if report.hosts > 1 else "one host was told of, and is ok"
     told = next((item for item in report.findings if item.id in _FINE and item.confidence != "possible"), None)
     if told:

@@ -7,7 +7,7 @@ reports=@FOLDER@
 mkdir -p "$reports"
 # shellcheck disable=SC2016 # the host's own shell fills these in
 mpirun --hostfile "$hostfile" --map-by ppr:1:node sh -c 'timeout -k 10 300 "$1" -m torchdoctor check --level quick -q \
-  --format "json=$2/$(hostname -s).json"' check @PYTHON@ "$reports"
+  --format "json=$2/$(hostname -s).json"; exit 0' check @PYTHON@ "$reports"
 @PYTHON@ -m torchdoctor fleet "$reports" --expect "$(awk '!/^#/ && NF {print $1}' "$hostfile")"
 compared=$?
 head=$(awk '!/^#/ && NF {print $1; exit}' "$hostfile")
