@@ -20,6 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SCHEMA = json.loads((ROOT / "torchdoctor" / "schema" / "net-1.schema.json").read_text("utf-8"))
 SECONDS = 4
 LONG = ("--sizes", ",".join(["268435456"] * 40))  # many seconds of all-reduce
+LARGE = 400_000_000  # bytes: torch and one of these arrays
 OTHER_TORCH = """
 import importlib.abc, importlib.machinery, sys
 class Older(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -104,14 +105,19 @@ def to_the_work_of_rank_1(number: int) -> Act:
     """Send a signal to the process that does the work of rank 1, while it sums eight large arrays."""
 
     def act(children: Sequence[subprocess.Popen[bytes]]) -> None:
-        until = time.monotonic() + 30
-        while not (found := workers_of(children[1].pid)):
-            assert time.monotonic() < until, "rank 1 never started its work"
-            time.sleep(0.1)
-        time.sleep(2.5)  # import and the first sums are over, the large ones are not
+        until = time.monotonic() + 60
+        while not (found := [pid for pid in workers_of(children[1].pid) if memory_of(pid) > LARGE]):
+            assert time.monotonic() < until, "rank 1 never came to its large sums"
+            time.sleep(0.05)
         os.kill(found[0], number)
 
     return act
+
+
+def memory_of(pid: int) -> int:
+    """Bytes that a process holds; torch alone takes about half of what one array of the large sums takes besides."""
+    pages = Path(f"/proc/{pid}/statm").read_text("ascii").split()[1]
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
 def workers_of(pid: int) -> list[int]:
